@@ -1,0 +1,122 @@
+//! The admin pages: is this host served, by whom, and what is wrong.
+
+use std::{fmt::Write, sync::Arc};
+
+use actix_web::{HttpResponse, Responder, get, web};
+use parking_lot::Mutex;
+use prometheus_client::registry::Registry;
+use serde_json::json;
+use tower_common::telemetry;
+
+use crate::{
+    link::LinkState,
+    metrics::{Metrics, Times},
+    mirror::{Mirror, MirrorSummary},
+    xds::Clients,
+};
+
+/// What the pages are made of.
+#[derive(Clone)]
+pub struct AppState {
+    /// The mirror.
+    pub mirror: Arc<Mutex<Mirror>>,
+    /// The link to Tower.
+    pub link: Arc<Mutex<LinkState>>,
+    /// The xDS clients.
+    pub clients: Clients,
+    /// Times of events.
+    pub metrics: Metrics,
+    /// All metrics.
+    pub registry: Arc<Registry>,
+}
+
+/// Adds all routes.
+pub fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(healthz)
+        .service(web::resource(["/ready", "/readyz"]).route(web::get().to(ready)))
+        .service(metrics)
+        .service(status)
+        .service(index)
+        .default_service(web::to(not_found));
+}
+
+#[get("/healthz")]
+async fn healthz() -> impl Responder {
+    HttpResponse::Ok().body("ok\n")
+}
+
+/// Whether there is a whole state to serve, new or from disk.
+async fn ready(state: web::Data<AppState>) -> impl Responder {
+    if state.mirror.lock().summary().complete {
+        HttpResponse::Ok().body("ready\n")
+    } else {
+        HttpResponse::ServiceUnavailable()
+            .body("neither Tower nor the disk has given a whole state yet; see /\n")
+    }
+}
+
+#[get("/metrics")]
+async fn metrics(state: web::Data<AppState>) -> impl Responder {
+    HttpResponse::Ok().content_type(telemetry::METRICS_CONTENT_TYPE).body(telemetry::encode(&state.registry))
+}
+
+#[get("/status")]
+async fn status(state: web::Data<AppState>) -> impl Responder {
+    HttpResponse::Ok().json(json!({
+        "link": *state.link.lock(),
+        "mirror": state.mirror.lock().summary(),
+        "clients": state.clients.snapshot(),
+        "tower_heard_age_seconds": Times::age_seconds(&state.metrics.times.tower_heard),
+        "snapshot_age_seconds": Times::age_seconds(&state.metrics.times.snapshot_taken),
+    }))
+}
+
+#[get("/")]
+async fn index(state: web::Data<AppState>) -> impl Responder {
+    let mirror = state.mirror.lock().summary();
+    let link = state.link.lock().clone();
+    let mut page = String::new();
+    render(&mut page, &state, &mirror, &link).expect("a string takes all");
+    HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(page)
+}
+
+async fn not_found() -> impl Responder {
+    HttpResponse::NotFound().json(json!({ "error": "there is no such page; see /" }))
+}
+
+fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &LinkState) -> std::fmt::Result {
+    let times = &state.metrics.times;
+    writeln!(page, "Beacon {}\n", env!("CARGO_PKG_VERSION"))?;
+    match (&link.connected, &link.last_end) {
+        (Some(tower), _) => writeln!(page, "tower     connected to {tower}")?,
+        (None, Some(end)) => writeln!(page, "tower     NOT CONNECTED: {end}")?,
+        (None, None) => writeln!(page, "tower     connecting")?,
+    }
+    writeln!(page, "          heard {:.1} s ago", Times::age_seconds(&times.tower_heard))?;
+    let complete = if mirror.complete { "complete" } else { "NOT COMPLETE: nothing is served yet" };
+    writeln!(
+        page,
+        "\nstore     revision {}, {} resources, {} services, {complete}",
+        mirror.revision, mirror.resources, mirror.services
+    )?;
+    for source in &mirror.sources {
+        writeln!(page, "          source {} is {} at {}", source.id, source.state, source.index)?;
+    }
+    for refused in &mirror.refused {
+        writeln!(page, "          {} has no host name: {}", refused.service, refused.reason)?;
+    }
+    writeln!(page, "\nsnapshot  {:.1} s old (-1: none)", Times::age_seconds(&times.snapshot_taken))?;
+    let clients = state.clients.reports();
+    writeln!(page, "\nclients   {} xDS streams", clients.len())?;
+    for client in &clients {
+        for report in client.types.iter().filter(|report| !report.error.is_empty()) {
+            writeln!(
+                page,
+                "          {} REJECTED {} {}: {}",
+                client.node_id, report.type_url, report.rejected_version, report.error
+            )?;
+        }
+    }
+    writeln!(page, "\nmore      /status  /metrics  /ready  /healthz")
+}

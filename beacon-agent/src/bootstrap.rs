@@ -1,0 +1,88 @@
+//! The bootstrap configuration of an Envoy that takes everything else from the Beacon.
+
+use serde_json::{Map, Value, json};
+
+use crate::options::{BootstrapOptions, XdsMode};
+
+/// The configuration as JSON, which is YAML as well, so Envoy reads it from a file of either ending.
+pub fn bootstrap(options: &BootstrapOptions) -> Value {
+    let api_type = match options.mode {
+        XdsMode::Delta => "DELTA_GRPC",
+        XdsMode::Sotw => "GRPC",
+    };
+    let mut metadata = Map::new();
+    if let Some(port) = options.egress_port {
+        metadata.insert("tower.egress_port".to_owned(), port.into());
+    }
+    json!({
+        "node": {
+            "id": options.node_id,
+            "cluster": options.node_cluster,
+            "metadata": metadata,
+        },
+        "admin": { "address": socket_address("127.0.0.1", options.admin_port) },
+        "dynamic_resources": {
+            "ads_config": {
+                "api_type": api_type,
+                "transport_api_version": "V3",
+                "set_node_on_first_message_only": true,
+                "grpc_services": [{ "envoy_grpc": { "cluster_name": "beacon" } }],
+            },
+            "cds_config": { "ads": {}, "resource_api_version": "V3" },
+            "lds_config": { "ads": {}, "resource_api_version": "V3" },
+        },
+        "static_resources": {
+            "clusters": [{
+                "name": "beacon",
+                "type": "STATIC",
+                "connect_timeout": "1s",
+                "load_assignment": {
+                    "cluster_name": "beacon",
+                    "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": socket_address(
+                        &options.xds_address.ip().to_string(),
+                        options.xds_address.port(),
+                    ) } }] }],
+                },
+                "typed_extension_protocol_options": {
+                    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                        "@type": "type.googleapis.com/\
+                                  envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+                        "explicit_http_config": { "http2_protocol_options": {
+                            // A Beacon that hangs is noticed, and the stream opened anew.
+                            "connection_keepalive": { "interval": "30s", "timeout": "10s" },
+                        } },
+                    },
+                },
+            }],
+        },
+        // A cluster's statistics, and its load balancer on each worker, cost much more memory than the
+        // cluster; most clusters of a mesh are never called from this host.
+        "deferred_stat_options": { "enable_deferred_creation_stats": true },
+        "cluster_manager": { "enable_deferred_cluster_creation": true },
+    })
+}
+
+fn socket_address(address: &str, port: u16) -> Value {
+    json!({ "socket_address": { "address": address, "port_value": port } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flags_are_in_it() {
+        let options = BootstrapOptions {
+            node_id: "n".into(),
+            node_cluster: "c".into(),
+            xds_address: "127.0.0.1:1234".parse().unwrap(),
+            mode: XdsMode::Sotw,
+            admin_port: 0,
+            egress_port: Some(8000),
+        };
+        let config = bootstrap(&options);
+        assert_eq!(config["node"]["metadata"]["tower.egress_port"], 8000);
+        assert_eq!(config["dynamic_resources"]["ads_config"]["api_type"], "GRPC");
+        assert!(config.to_string().contains(r#""port_value":1234"#));
+    }
+}

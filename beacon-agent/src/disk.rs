@@ -1,0 +1,91 @@
+//! Keeps the snapshot on disk in step with the mirror, off the hot path.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+use tower_common::{
+    clock,
+    snapshot::{self, SnapshotDir},
+};
+use tracing::{error, info, warn};
+
+use crate::{
+    metrics::{Metrics, Times},
+    mirror::Mirror,
+};
+
+/// The least time between two snapshots: at most 12 a minute, each of two file syncs. What a crash loses
+/// is only newness: Tower sends it again.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// Fills the mirror from the newest snapshot that can be used.
+pub fn restore(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: &Metrics) {
+    let loaded = dir.load(scope);
+    for rejected in &loaded.rejected {
+        metrics.snapshots_rejected.inc();
+        let (path, reason) = (rejected.path.display(), &rejected.reason);
+        error!(%path, %reason, "a snapshot cannot be used, and is set aside");
+    }
+    let Some(snapshot) = loaded.snapshot else {
+        info!("there is no snapshot to start from");
+        return;
+    };
+    let (resources, taken_unix_ms) = (snapshot.store.len(), snapshot.taken_unix_ms);
+    metrics.times.snapshot_taken.store(taken_unix_ms, Ordering::Relaxed);
+    mirror.lock().restore(snapshot);
+    info!(resources, taken_unix_ms, "restored from the snapshot");
+}
+
+/// Writes a snapshot whenever `changed` has been notified, not too often, and a last one when it is
+/// time to stop.
+pub async fn run(
+    dir: SnapshotDir,
+    scope: String,
+    mirror: Arc<Mutex<Mirror>>,
+    changed: Arc<Notify>,
+    metrics: Metrics,
+    stopping: CancellationToken,
+) {
+    let mut not_before = Instant::now();
+    loop {
+        tokio::select! {
+            () = stopping.cancelled() => break,
+            () = changed.notified() => {}
+        }
+        // What changes meanwhile is in the same snapshot.
+        tokio::select! {
+            () = stopping.cancelled() => {}
+            () = sleep_until(not_before) => {}
+        }
+        not_before = Instant::now() + INTERVAL;
+        write(&dir, &scope, &mirror, &metrics).await;
+    }
+}
+
+async fn write(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: &Metrics) {
+    let taken = clock::unix_millis();
+    let file = snapshot::encode(mirror.lock().store(), scope, taken);
+    let bytes = file.len() as u64;
+    let dir = dir.clone();
+    let written = tokio::task::spawn_blocking(move || dir.write(&file)).await;
+    match written.expect("writing does not panic") {
+        Ok(()) => {
+            metrics.snapshot_writes.inc();
+            metrics.snapshot_bytes.inc_by(bytes);
+            metrics.times.snapshot_taken.store(taken, Ordering::Relaxed);
+        }
+        Err(failure) => {
+            metrics.snapshot_errors.inc();
+            let age_seconds = Times::age_seconds(&metrics.times.snapshot_taken);
+            warn!(%failure, age_seconds, "the snapshot cannot be written; the last one stays");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What can be set, by flag, environment or file.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::Serialize;
+use tower_common::{
+    process::{self, ProcessOptions},
+    telemetry::LogFormat,
+};
+use tower_proto::v1;
+
+/// Mirrors Tower's store on this host, and serves it to the local Envoys by xDS.
+#[derive(Debug, Clone, Parser, Serialize)]
+#[command(
+    name = "beacon-agent",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+#[serde(rename_all = "kebab-case")]
+pub struct Options {
+    /// A TOML file; its keys are the long names of these flags
+    #[arg(long, env = "BEACON_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub config: Option<PathBuf>,
+
+    /// Print the effective configuration as such a file, and exit
+    #[arg(long)]
+    #[serde(skip)]
+    pub dump_config: bool,
+
+    /// Towers, of which one is used at a time
+    #[arg(
+        long,
+        env = "BEACON_TOWER",
+        value_name = "HOST:PORT",
+        value_delimiter = ',',
+        required = true,
+        value_parser = host_and_port
+    )]
+    pub tower: Vec<String>,
+
+    /// Who this host is; default is its host name
+    #[arg(long, env = "BEACON_NODE_ID", default_value_t = host_name())]
+    pub node_id: String,
+
+    /// A service that runs on this host; may be repeated
+    #[arg(long, env = "BEACON_WORKLOAD", value_name = "SERVICE[/CLUSTER]", value_delimiter = ',')]
+    pub workload: Vec<String>,
+
+    /// The zone that this host is in
+    #[arg(long, env = "BEACON_ZONE", default_value = "")]
+    pub zone: String,
+
+    /// A label of this host; may be repeated
+    #[arg(long, env = "BEACON_LABEL", value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub label: Vec<String>,
+
+    /// Where Envoys connect
+    #[arg(long, env = "BEACON_XDS_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5872")]
+    pub xds_listen: SocketAddr,
+
+    /// Where `/ready`, `/metrics` and the status pages are
+    #[arg(long, env = "BEACON_ADMIN_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5873")]
+    pub admin_listen: SocketAddr,
+
+    /// Where Envoys listen for calls that leave the host; an Envoy's node metadata `tower.egress_port`
+    /// overrides the port
+    #[arg(long, env = "BEACON_EGRESS_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5875")]
+    pub egress_listen: SocketAddr,
+
+    /// Where the snapshot is kept
+    #[arg(long, env = "BEACON_DATA_DIR", value_name = "DIR", default_value = "/var/lib/beacon")]
+    pub data_dir: PathBuf,
+
+    /// The mesh or region that this host belongs to
+    #[arg(long, env = "BEACON_SCOPE", default_value = "default")]
+    pub scope: String,
+
+    /// Listen beyond loopback, and connect to Towers there, without TLS
+    #[arg(long, env = "BEACON_INSECURE")]
+    pub insecure: bool,
+
+    /// How log lines look
+    #[arg(long, env = "BEACON_LOG_FORMAT", value_enum, default_value = "text")]
+    pub log_format: LogFormat,
+
+    /// What is logged, such as `info,beacon_agent::xds=debug`
+    #[arg(long, env = "BEACON_LOG", value_name = "FILTER", default_value = "info")]
+    pub log: String,
+
+    /// What to do instead of running
+    #[command(subcommand)]
+    #[serde(skip)]
+    pub command: Option<Command>,
+}
+
+/// What to do instead of running.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Print a bootstrap configuration for an Envoy on this host
+    Bootstrap(BootstrapOptions),
+}
+
+/// What an Envoy must know before it can ask.
+#[derive(Debug, Clone, Args)]
+pub struct BootstrapOptions {
+    /// The Envoy's node id
+    #[arg(long, default_value_t = host_name())]
+    pub node_id: String,
+
+    /// The Envoy's node cluster
+    #[arg(long, default_value = "egress")]
+    pub node_cluster: String,
+
+    /// Where the Beacon serves xDS
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5872")]
+    pub xds_address: SocketAddr,
+
+    /// How the Envoy asks
+    #[arg(long, value_enum, default_value = "delta")]
+    pub mode: XdsMode,
+
+    /// Where the Envoy's own admin page is; 0 takes any port
+    #[arg(long, value_name = "PORT", default_value_t = 5874)]
+    pub admin_port: u16,
+
+    /// Where this Envoy listens for calls that leave the host, if not where the Beacon says
+    #[arg(long, value_name = "PORT")]
+    pub egress_port: Option<u16>,
+}
+
+/// The two ways of xDS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum XdsMode {
+    /// Only what changed.
+    Delta,
+    /// State of the world.
+    Sotw,
+}
+
+impl ProcessOptions for Options {
+    fn log(&self) -> (LogFormat, &str) {
+        (self.log_format, &self.log)
+    }
+
+    fn dump_config(&self) -> bool {
+        self.dump_config
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.command.is_some() {
+            return Ok(());
+        }
+        if self.node_id.is_empty() {
+            return Err("--node-id is empty, and this host has no name".to_owned());
+        }
+        self.node()?;
+        process::check_listeners(
+            &[("--xds-listen", self.xds_listen), ("--admin-listen", self.admin_listen)],
+            self.insecure,
+        )?;
+        match self.tower.iter().find(|tower| !is_local(tower) && !self.insecure) {
+            None => Ok(()),
+            Some(tower) => Err(format!(
+                "--tower {tower} is another host, and there is no TLS; \
+                 pass --insecure if the network to it is to be trusted"
+            )),
+        }
+    }
+}
+
+impl Options {
+    /// How this Beacon introduces itself.
+    ///
+    /// # Errors
+    /// If a label or workload is malformed.
+    pub fn node(&self) -> Result<v1::Node, String> {
+        let labels = self.label.iter().map(|label| match label.split_once('=') {
+            Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+            _ => Err(format!("--label {label:?} is not KEY=VALUE")),
+        });
+        let workloads = self.workload.iter().map(|workload| {
+            let (service, cluster) = workload.split_once('/').unwrap_or((workload, ""));
+            if service.is_empty() {
+                return Err(format!("--workload {workload:?} is not SERVICE[/CLUSTER]"));
+            }
+            Ok(v1::Workload { service: service.to_owned(), cluster: cluster.to_owned() })
+        });
+        Ok(v1::Node {
+            id: self.node_id.clone(),
+            zone: self.zone.clone(),
+            labels: labels.collect::<Result<BTreeMap<_, _>, _>>()?,
+            workloads: workloads.collect::<Result<_, _>>()?,
+            build: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
+}
+
+fn host_name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+fn host_and_port(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse().is_ok_and(|port: u16| port > 0) => {
+            Ok(text.to_owned())
+        }
+        _ => Err("it is not HOST:PORT".to_owned()),
+    }
+}
+
+fn is_local(tower: &str) -> bool {
+    let host = tower.rsplit_once(':').map_or(tower, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_common::config;
+
+    use super::*;
+
+    fn options(args: &[&str]) -> Result<Options, String> {
+        let options: Options =
+            config::parse_from([&["beacon-agent"], args].concat()).map_err(|error| error.to_string())?;
+        options.check()?;
+        Ok(options)
+    }
+
+    #[test]
+    fn a_node_introduces_itself() {
+        let args = ["--tower", "localhost:1,[::1]:2", "--workload", "web/eu", "--label", "a=b=c"];
+        let options = options(&args).unwrap();
+        assert_eq!(options.tower, ["localhost:1", "[::1]:2"]);
+        let node = options.node().unwrap();
+        assert_eq!(node.labels["a"], "b=c");
+        assert_eq!((node.workloads[0].service.as_str(), node.workloads[0].cluster.as_str()), ("web", "eu"));
+    }
+
+    #[test]
+    fn wrong_flags_are_named() {
+        let check = |args: &[&str], message: &str| {
+            let error = options(args).unwrap_err();
+            assert!(error.contains(message), "{error:?} does not contain {message:?}");
+        };
+        check(&[], "--tower <HOST:PORT>");
+        check(&["--tower", "nowhere"], "it is not HOST:PORT");
+        check(&["--tower", "h:0"], "it is not HOST:PORT");
+        check(&["--tower", "tower.example:5870"], "--tower tower.example:5870 is another host");
+        check(&["--tower", "localhost:1", "--label", "a"], "--label \"a\" is not KEY=VALUE");
+        check(&["--tower", "localhost:1", "--workload", "/x"], "--workload \"/x\"");
+        check(&["--tower", "localhost:1", "--xds-listen", "0.0.0.0:1"], "--xds-listen 0.0.0.0:1");
+    }
+
+    #[test]
+    fn a_subcommand_needs_no_tower() {
+        assert!(matches!(options(&["bootstrap"]).unwrap().command, Some(Command::Bootstrap(_))));
+    }
+}

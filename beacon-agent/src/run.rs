@@ -1,0 +1,153 @@
+//! Wires the parts together, and takes them down again.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use actix_web::{App, HttpServer, web};
+use anyhow::Context;
+use parking_lot::Mutex;
+use tokio::{net::TcpListener, runtime, signal::unix::SignalKind, sync::Notify};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::{Server, server::TcpIncoming};
+use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry};
+use tracing::{error, info};
+
+use crate::{
+    admin::{self, AppState},
+    bootstrap::bootstrap,
+    disk,
+    link::{self, Link},
+    metrics::Metrics,
+    mirror::Mirror,
+    options::{Command, Options},
+    xds,
+};
+
+/// How long xDS streams have to end when the Beacon goes. Envoys keep what they have.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Does what the options say.
+///
+/// # Errors
+/// If an option is wrong, an address is taken, or a part fails.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    if let Some(Command::Bootstrap(bootstrap_options)) = &options.command {
+        return print(&serde_json::to_string_pretty(&bootstrap(bootstrap_options))?);
+    }
+    runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(serve(options))
+}
+
+#[allow(clippy::print_stdout, reason = "it is what was asked for")]
+fn print(text: &str) -> anyhow::Result<()> {
+    println!("{text}");
+    Ok(())
+}
+
+async fn serve(options: &Options) -> anyhow::Result<()> {
+    let scope = canonical_scope(&options.scope).to_owned();
+    let mirror = Arc::new(Mutex::new(Mirror::new(&scope)));
+    let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
+    let metrics = Metrics::new(&mut registry, mirror.clone());
+    let xds_metrics = xds::Metrics::new(&mut registry);
+    let clients = xds::Clients::default();
+    let link_state = Arc::new(Mutex::default());
+    let changed = Arc::new(Notify::new());
+    let stopping = CancellationToken::new();
+
+    let snapshots = SnapshotDir::new(&options.data_dir);
+    disk::restore(&snapshots, &scope, &mirror, &metrics);
+
+    let xds_listener = TcpListener::bind(options.xds_listen)
+        .await
+        .with_context(|| format!("--xds-listen {} cannot be bound", options.xds_listen))?;
+    info!(service = "xds", address = %xds_listener.local_addr()?, "listening");
+    let ads = xds::service(xds::Options {
+        identifier: format!("beacon/{}", options.node_id),
+        egress: options.egress_listen,
+        compositions: mirror.lock().compositions(),
+        clients: clients.clone(),
+        metrics: xds_metrics,
+    });
+    let mut xds_server = tokio::spawn(serve_xds(xds_listener, ads, stopping.clone()));
+
+    let state = AppState {
+        mirror: mirror.clone(),
+        link: link_state.clone(),
+        clients: clients.clone(),
+        metrics: metrics.clone(),
+        registry: Arc::new(registry),
+    };
+    let mut admin = tokio::spawn(admin_server(options.admin_listen, state)?);
+
+    let writer = tokio::spawn(disk::run(
+        snapshots,
+        scope.clone(),
+        mirror.clone(),
+        changed.clone(),
+        metrics.clone(),
+        stopping.clone(),
+    ));
+    let link = Link {
+        towers: options.tower.clone(),
+        scope,
+        node: options.node().map_err(anyhow::Error::msg)?,
+        mirror,
+        changed,
+        clients,
+        state: link_state,
+        metrics,
+    };
+    let link = tokio::spawn(link::run(link));
+
+    let stopped = tokio::select! {
+        result = stop_signal() => result.map(|signal| info!(signal, "stopping")).map_err(Into::into),
+        result = &mut xds_server => Err(anyhow::anyhow!("the xDS server stopped: {result:?}")),
+        result = &mut admin => Err(anyhow::anyhow!("the admin server stopped: {result:?}")),
+    };
+    link.abort();
+    stopping.cancel();
+    if writer.await.is_err() {
+        error!("the snapshot's writer failed");
+    }
+    if stopped.is_ok() && tokio::time::timeout(DRAIN_TIMEOUT, xds_server).await.is_err() {
+        info!("xDS streams are cut");
+    }
+    stopped
+}
+
+async fn serve_xds(
+    listener: TcpListener,
+    ads: xds::Service,
+    stopping: CancellationToken,
+) -> Result<(), tonic::transport::Error> {
+    Server::builder()
+        .http2_keepalive_interval(Some(Duration::from_secs(30)))
+        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
+        .add_service(ads)
+        .serve_with_incoming_shutdown(
+            TcpIncoming::from(listener).with_nodelay(Some(true)),
+            stopping.cancelled_owned(),
+        )
+        .await
+}
+
+fn admin_server(address: SocketAddr, state: AppState) -> anyhow::Result<actix_web::dev::Server> {
+    let state = web::Data::new(state);
+    let server = HttpServer::new(move || App::new().app_data(state.clone()).configure(admin::configure))
+        .workers(1)
+        .disable_signals()
+        .bind(address)
+        .with_context(|| format!("--admin-listen {address} cannot be bound"))?;
+    for address in server.addrs() {
+        info!(service = "admin", %address, "listening");
+    }
+    Ok(server.run())
+}
+
+async fn stop_signal() -> std::io::Result<&'static str> {
+    let mut terminate = tokio::signal::unix::signal(SignalKind::terminate())?;
+    let mut interrupt = tokio::signal::unix::signal(SignalKind::interrupt())?;
+    Ok(tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    })
+}

@@ -1,0 +1,38 @@
+//! The xDS server: what Envoys and gRPC clients on this host are told of the composition.
+//!
+//! The protocol is logic without IO, and the gRPC service a thin shell around it:
+//! - [`kind`]: the resource types and the two variants, state of the world and delta
+//! - `session`: one aggregated stream; the order between types. It holds one `channel` per type, each
+//!   with a `subscription` (what the client wants) and a `ledger` (what it has, as far as is known)
+//! - `protocol`, `sotw`, `delta`: where the two variants differ
+//! - `offer`: what one client may have now, make before break
+//! - `node`: what a client says of itself
+//! - `driver`, [`service`]: a stream of a client, from its first byte to its end
+//! - [`clients`], [`metrics`]: what operators see
+//!
+//! There is no cache, and no task or queue per stream: a response is made from the newest composition
+//! when the connection has room for it.
+
+mod channel;
+pub mod clients;
+mod delta;
+mod driver;
+pub mod kind;
+mod ledger;
+pub mod metrics;
+mod node;
+mod offer;
+mod protocol;
+pub mod service;
+mod session;
+mod sotw;
+mod subscription;
+#[cfg(test)]
+mod testing;
+
+pub use self::{
+    clients::Clients,
+    kind::{Mode, ResourceType},
+    metrics::Metrics,
+    service::{Options, Service, service},
+};

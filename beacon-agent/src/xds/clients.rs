@@ -1,0 +1,379 @@
+//! Who is connected, what each client has, and what it rejected: for operators, and for reports.
+//!
+//! Nothing is decided by what is here.
+
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use tokio::sync::watch;
+use tower_common::clock;
+use tower_proto::v1;
+
+use super::{
+    channel::Batch,
+    kind::{Mode, ResourceType},
+    node::Identity,
+    protocol::{Answer, Received},
+};
+
+/// How much of a rejection's message is kept.
+const MESSAGE_BYTES: usize = 4096;
+
+/// All connected clients. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    streams: Mutex<Streams>,
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Streams {
+    opened: u64,
+    by_number: BTreeMap<u64, Client>,
+}
+
+/// One stream of a client. A client may have several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Client {
+    /// Tells the streams of this process apart.
+    pub stream: u64,
+    /// Who it says it is.
+    pub node_id: String,
+    /// The cluster that it says it belongs to.
+    pub cluster: String,
+    /// Its program and version.
+    pub user_agent: String,
+    /// Where it is connected from, if by TCP.
+    pub peer: Option<SocketAddr>,
+    /// The variant of the protocol.
+    pub mode: Mode,
+    /// Where it is told to listen for calls that leave the host.
+    pub egress: SocketAddr,
+    /// What of its metadata is ignored, and why.
+    pub complaint: Option<String>,
+    /// When the stream began, in milliseconds since the Unix epoch.
+    pub since: u64,
+    /// The types that it has asked for.
+    pub types: BTreeMap<ResourceType, TypeState>,
+}
+
+/// One type on one stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TypeState {
+    /// Whether everything is wanted.
+    pub wildcard: bool,
+    /// How many names are wanted, besides.
+    pub names: usize,
+    /// Requests so far.
+    pub requests: u64,
+    /// The newest response.
+    pub sent: Option<Exchange>,
+    /// The newest response that was accepted.
+    pub accepted: Option<Exchange>,
+    /// The rejection that no acceptance has followed.
+    pub rejected: Option<Rejection>,
+}
+
+/// A response, and when something became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Exchange {
+    /// Its `version_info`, or `system_version_info`.
+    pub version: String,
+    /// Its nonce.
+    pub nonce: String,
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+}
+
+/// A response that was rejected (NACK).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Rejection {
+    /// What was rejected, and when.
+    #[serde(flatten)]
+    pub response: Exchange,
+    /// What the client says.
+    pub message: String,
+    /// Whose fault that is.
+    pub reason: Reason,
+}
+
+/// Whose fault a rejection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    /// The content's: every client would reject it.
+    Content,
+    /// The host's: a port is taken, a file is missing. The same content may be accepted later.
+    Host,
+}
+
+/// A connected client: it is listed as long as this exists.
+#[derive(Debug)]
+pub(super) struct Connection {
+    shared: Arc<Shared>,
+    stream: u64,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clients {
+    /// Nobody is connected.
+    pub fn new() -> Self {
+        let changed = watch::Sender::new(0);
+        Self { shared: Arc::new(Shared { streams: Mutex::default(), changed }) }
+    }
+
+    /// Everyone who is connected, in the order in which the streams began.
+    pub fn snapshot(&self) -> Vec<Client> {
+        self.shared.streams.lock().by_number.values().cloned().collect()
+    }
+
+    /// What a Beacon tells Tower of its clients: what was accepted last, and what was rejected since.
+    pub fn reports(&self) -> Vec<v1::ClientReport> {
+        self.shared.streams.lock().by_number.values().map(Client::report).collect()
+    }
+
+    /// Notified of every change: streams that begin and end, what is sent, accepted and rejected. The
+    /// value says nothing.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.shared.changed.subscribe()
+    }
+
+    pub(super) fn connect(&self, identity: &Identity, mode: Mode, peer: Option<SocketAddr>) -> Connection {
+        let mut streams = self.shared.streams.lock();
+        streams.opened += 1;
+        let stream = streams.opened;
+        let client = Client {
+            stream,
+            node_id: identity.node_id.clone(),
+            cluster: identity.cluster.clone(),
+            user_agent: identity.user_agent.clone(),
+            peer,
+            mode,
+            egress: identity.view.egress,
+            complaint: identity.complaint.clone(),
+            since: clock::unix_millis(),
+            types: BTreeMap::new(),
+        };
+        streams.by_number.insert(stream, client);
+        drop(streams);
+        self.shared.notify();
+        Connection { shared: self.shared.clone(), stream }
+    }
+}
+
+impl Client {
+    fn report(&self) -> v1::ClientReport {
+        let types = self.types.iter().map(|(kind, state)| {
+            let version = |exchange: &Exchange| exchange.version.clone();
+            let rejected = state.rejected.as_ref();
+            v1::TypeReport {
+                type_url: kind.url().to_owned(),
+                accepted_version: state.accepted.as_ref().map(version).unwrap_or_default(),
+                rejected_version: rejected.map(|r| version(&r.response)).unwrap_or_default(),
+                error: rejected.map(|r| r.message.clone()).unwrap_or_default(),
+            }
+        });
+        v1::ClientReport { node_id: self.node_id.clone(), types: types.collect() }
+    }
+}
+
+impl Connection {
+    /// Which stream this is.
+    pub(super) fn stream(&self) -> u64 {
+        self.stream
+    }
+
+    pub(super) fn received(&self, received: &Received) {
+        let Received::Known { kind, answer, wildcard, names } = received else { return };
+        self.change(*kind, |state| {
+            state.requests += 1;
+            state.wildcard = *wildcard;
+            state.names = *names;
+            match answer {
+                Some(Answer::Ack { nonce, version }) => {
+                    state.accepted = Some(Exchange::new(version, nonce));
+                    state.rejected = None;
+                }
+                Some(Answer::Nack { nonce, version, status }) => {
+                    state.rejected = Some(Rejection {
+                        response: Exchange::new(version, nonce),
+                        message: shorten(&status.message).to_owned(),
+                        reason: Reason::of(&status.message),
+                    });
+                }
+                Some(Answer::Stale) | None => {}
+            }
+        });
+    }
+
+    pub(super) fn sent(&self, batch: &Batch) {
+        self.change(batch.kind, |state| {
+            state.sent = Some(Exchange::new(&batch.version.to_string(), &batch.nonce.to_string()));
+        });
+    }
+
+    fn change(&self, kind: ResourceType, change: impl FnOnce(&mut TypeState)) {
+        if let Some(client) = self.shared.streams.lock().by_number.get_mut(&self.stream) {
+            change(client.types.entry(kind).or_default());
+        }
+        self.shared.notify();
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.streams.lock().by_number.remove(&self.stream);
+        self.shared.notify();
+    }
+}
+
+impl Shared {
+    fn notify(&self) {
+        self.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+impl Exchange {
+    fn new(version: &str, nonce: &str) -> Self {
+        Self { version: version.to_owned(), nonce: nonce.to_owned(), at: clock::unix_millis() }
+    }
+}
+
+impl Reason {
+    /// Reads an Envoy's message. There is nothing else to tell by: the code is always INTERNAL.
+    pub(super) fn of(message: &str) -> Self {
+        const HOST: [&str; 5] = [
+            "Address already in use",
+            "Permission denied",
+            "Cannot assign requested address",
+            "Invalid path: ",
+            "unable to read file",
+        ];
+        if HOST.iter().any(|text| message.contains(text)) { Self::Host } else { Self::Content }
+    }
+}
+
+/// The beginning of a message.
+pub(super) fn shorten(message: &str) -> &str {
+    &message[..message.floor_char_boundary(MESSAGE_BYTES)]
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_common::view::NodeView;
+    use tower_proto::envoy::google::rpc::Status;
+
+    use super::*;
+
+    fn identity(node_id: &str) -> Identity {
+        Identity {
+            node_id: node_id.to_owned(),
+            cluster: "edge".to_owned(),
+            user_agent: "envoy 1.40.0".to_owned(),
+            view: NodeView { egress: "127.0.0.1:5875".parse().unwrap() },
+            complaint: None,
+        }
+    }
+
+    fn received(answer: Answer) -> Received {
+        Received::Known { kind: ResourceType::Cluster, answer: Some(answer), wildcard: true, names: 0 }
+    }
+
+    fn nack(message: &str) -> Received {
+        let status = Status { message: message.to_owned(), ..Default::default() };
+        received(Answer::Nack { nonce: "7".into(), version: "v".into(), status })
+    }
+
+    #[test]
+    fn streams_of_one_node_are_listed_apart_and_only_while_they_live() {
+        let clients = Clients::new();
+        let first = clients.connect(&identity("n"), Mode::Delta, None);
+        let second = clients.connect(&identity("n"), Mode::Sotw, None);
+        let modes: Vec<Mode> = clients.snapshot().iter().map(|client| client.mode).collect();
+        assert_eq!(modes, [Mode::Delta, Mode::Sotw]);
+        drop(first);
+        assert_eq!(clients.snapshot().len(), 1);
+        drop(second);
+        assert!(clients.snapshot().is_empty());
+    }
+
+    #[test]
+    fn a_rejection_is_shown_until_something_is_accepted() {
+        let clients = Clients::new();
+        let mut changes = clients.changes();
+        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        connection.received(&nack("unknown field"));
+        let state = clients.snapshot().remove(0).types.remove(&ResourceType::Cluster).unwrap();
+        let rejection = state.rejected.unwrap();
+        assert_eq!(
+            (rejection.message.as_str(), rejection.response.nonce.as_str(), rejection.reason),
+            ("unknown field", "7", Reason::Content)
+        );
+        assert!(changes.has_changed().unwrap());
+        changes.mark_unchanged();
+        connection.received(&received(Answer::Stale));
+        assert!(clients.snapshot()[0].types[&ResourceType::Cluster].rejected.is_some());
+        connection.received(&received(Answer::Ack { nonce: "8".into(), version: "w".into() }));
+        let state = clients.snapshot().remove(0).types.remove(&ResourceType::Cluster).unwrap();
+        assert_eq!((state.rejected, state.accepted.unwrap().version.as_str()), (None, "w"));
+        assert_eq!(state.requests, 3);
+        assert!(changes.has_changed().unwrap());
+    }
+
+    #[test]
+    fn a_long_message_is_cut() {
+        let clients = Clients::new();
+        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        connection.received(&nack(&"ä".repeat(1 << 20)));
+        let client = clients.snapshot().remove(0);
+        let kept = client.types[&ResourceType::Cluster].rejected.as_ref().unwrap().message.len();
+        assert_eq!(kept, MESSAGE_BYTES);
+    }
+
+    #[test]
+    fn a_taken_port_is_the_hosts_fault() {
+        let taken =
+            "Error adding/updating listener(s) egress: cannot bind '127.0.0.1:5875': Address already in use";
+        assert_eq!(Reason::of(taken), Reason::Host);
+        assert_eq!(Reason::of("Proto constraint validation failed"), Reason::Content);
+    }
+
+    #[test]
+    fn a_report_tells_what_was_accepted_and_what_was_rejected_since() {
+        let clients = Clients::new();
+        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        connection.received(&received(Answer::Ack { nonce: "6".into(), version: "u".into() }));
+        connection.received(&nack("no"));
+        let expected = v1::TypeReport {
+            type_url: ResourceType::Cluster.url().to_owned(),
+            accepted_version: "u".to_owned(),
+            rejected_version: "v".to_owned(),
+            error: "no".to_owned(),
+        };
+        assert_eq!(clients.reports(), [v1::ClientReport { node_id: "n".into(), types: vec![expected] }]);
+    }
+
+    #[test]
+    fn a_snapshot_is_plain_json() {
+        let clients = Clients::new();
+        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        connection.received(&nack("no"));
+        let json = serde_json::to_value(clients.snapshot()).unwrap();
+        assert_eq!(json[0]["node_id"], "n");
+        assert_eq!(json[0]["mode"], "delta");
+        assert_eq!(json[0]["egress"], "127.0.0.1:5875");
+        assert_eq!(json[0]["types"]["cds"]["rejected"]["nonce"], "7");
+        assert_eq!(json[0]["types"]["cds"]["rejected"]["reason"], "content");
+    }
+}

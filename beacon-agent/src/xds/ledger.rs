@@ -1,0 +1,286 @@
+//! What one client was told of one type, and what it said to that.
+//!
+//! A NACK does not tell what was applied of a response: an Envoy may apply part of what it rejects, so
+//! every name in such a response is *doubtful* until it is sent again.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use tower_common::{resource::Version, view::XdsResource};
+
+/// Responses that are waiting for their answer, at most. The two oldest are joined beyond: a client that
+/// reads but never answers costs no more than this.
+const MAX_UNANSWERED: usize = 16;
+
+/// The nonces of a stream: 1, 2, …
+pub(super) type Nonce = u64;
+
+/// What was sent to one client, by name.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    told: BTreeMap<Arc<str>, Told>,
+    unanswered: VecDeque<Sent>,
+    newest: Option<(Nonce, Version)>,
+    /// The answer to the type's first request on this stream is not complete yet.
+    opening: bool,
+}
+
+#[derive(Debug)]
+struct Told {
+    /// `None`: that it does not exist.
+    version: Option<Version>,
+    /// The response with which the client came to have it.
+    since: Nonce,
+    /// The response that named it last.
+    last: Nonce,
+    accepted: bool,
+    doubtful: bool,
+}
+
+#[derive(Debug)]
+struct Sent {
+    nonce: Nonce,
+    version: Version,
+    names: Vec<Arc<str>>,
+}
+
+/// One response, on its way into the ledger.
+#[derive(Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) nonce: Nonce,
+    pub(super) version: Version,
+    pub(super) resources: &'a [XdsResource],
+    pub(super) removed: &'a [Arc<str>],
+    /// What it does not name is gone.
+    pub(super) whole: bool,
+    /// Nothing was left over for a further message.
+    pub(super) complete: bool,
+}
+
+impl Ledger {
+    pub(super) fn new() -> Self {
+        Self { told: BTreeMap::new(), unanswered: VecDeque::new(), newest: None, opening: true }
+    }
+
+    /// Whether the client's knowledge of a name differs from what it is to know.
+    pub(super) fn differs(&self, name: &str, wanted: Option<&XdsResource>) -> bool {
+        let told = self.told.get(name).and_then(|told| told.version);
+        told != wanted.map(|resource| resource.version)
+    }
+
+    /// The names that the client was told something of, be it that they do not exist.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.told.keys()
+    }
+
+    /// How many they are.
+    pub(super) fn len(&self) -> usize {
+        self.told.len()
+    }
+
+    /// The names in rejected responses that were not sent again yet.
+    pub(super) fn doubtful(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.told.iter().filter(|(_, told)| told.doubtful).map(|(name, _)| name)
+    }
+
+    /// Whether the client has this resource, and is known to have accepted it. What was in the answer to
+    /// a stream's first request counts as accepted: a client that has just started asks for what refers
+    /// to it only when it is ready, and one that has reconnected has had it before.
+    pub(super) fn accepted(&self, name: &str) -> bool {
+        self.told.get(name).is_some_and(|told| told.version.is_some() && told.accepted)
+    }
+
+    /// Keeps these names only. The client has forgotten the others, or never knew them.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Arc<str>) -> bool) {
+        self.told.retain(|name, _| keep(name));
+    }
+
+    /// The newest response, answered or not.
+    pub(super) fn newest(&self) -> Option<(Nonce, Version)> {
+        self.newest
+    }
+
+    /// Whether a response waits for its answer.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.unanswered.is_empty()
+    }
+
+    /// Notes a response. Returns the names whose content is new to the client, or perhaps is.
+    pub(super) fn record(&mut self, entry: &Entry<'_>) -> BTreeSet<Arc<str>> {
+        let nonce = entry.nonce;
+        let mut refreshed = BTreeSet::new();
+        for resource in entry.resources {
+            let version = Some(resource.version);
+            let new = Told { version, since: nonce, last: nonce, accepted: self.opening, doubtful: false };
+            let Some(told) = self.told.get_mut(&resource.name) else {
+                self.told.insert(resource.name.clone(), new);
+                refreshed.insert(resource.name.clone());
+                continue;
+            };
+            if told.version != version || told.doubtful {
+                refreshed.insert(resource.name.clone());
+            }
+            *told = match told.version {
+                Some(_) => Told { since: told.since, accepted: told.accepted, ..new },
+                None => new,
+            };
+        }
+        for name in entry.removed {
+            let gone = Told { version: None, since: nonce, last: nonce, accepted: false, doubtful: false };
+            self.told.insert(name.clone(), gone);
+        }
+        if entry.whole {
+            self.told.retain(|_, told| told.last == nonce);
+        }
+        self.opening &= !entry.complete;
+        self.newest = Some((nonce, entry.version));
+        // Of a whole response only those count of which the answer says something new.
+        let news = |name: &&Arc<str>| !entry.whole || refreshed.contains(*name) || !self.accepted(name);
+        let names = entry.resources.iter().map(|resource| &resource.name).filter(news);
+        let names = names.chain(entry.removed).cloned().collect();
+        self.unanswered.push_back(Sent { nonce, version: entry.version, names });
+        self.bound_unanswered();
+        refreshed
+    }
+
+    /// Notes the answer to a response, and to those before it that got none: answers come in order, and
+    /// "a newer one supersedes". Returns the version that was answered, or `None` if this response has
+    /// its answer already, or never was. `wanted` are the names that are subscribed to one by one.
+    pub(super) fn settle(
+        &mut self,
+        nonce: Nonce,
+        accepted: bool,
+        wanted: &BTreeSet<Arc<str>>,
+    ) -> Option<Version> {
+        let version = self.unanswered.iter().find(|sent| sent.nonce == nonce)?.version;
+        let settled = self.unanswered.iter().take_while(|sent| sent.nonce <= nonce).count();
+        for sent in self.unanswered.drain(..settled) {
+            for name in &sent.names {
+                let Some(told) = self.told.get_mut(name) else { continue };
+                if !accepted {
+                    told.doubtful |= told.last == sent.nonce;
+                } else if told.version.is_some() {
+                    told.accepted |= told.since <= nonce;
+                } else if told.last <= nonce && !wanted.contains(name) {
+                    // A removal that the client knows of needs no memory, unless it waits for the name.
+                    self.told.remove(name);
+                }
+            }
+        }
+        Some(version)
+    }
+
+    fn bound_unanswered(&mut self) {
+        if self.unanswered.len() <= MAX_UNANSWERED {
+            return;
+        }
+        if let (Some(oldest), Some(next)) = (self.unanswered.pop_front(), self.unanswered.front_mut()) {
+            next.names.extend(oldest.names);
+            next.names.sort_unstable();
+            next.names.dedup();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(name: &str, body: &str) -> XdsResource {
+        XdsResource::from_body(name.into(), body.to_owned().into())
+    }
+
+    fn send(
+        ledger: &mut Ledger,
+        nonce: Nonce,
+        resources: &[XdsResource],
+        removed: &[&str],
+    ) -> BTreeSet<Arc<str>> {
+        let removed: Vec<Arc<str>> = removed.iter().map(|&name| name.into()).collect();
+        let version = Version::default();
+        ledger.record(&Entry { nonce, version, resources, removed: &removed, whole: false, complete: true })
+    }
+
+    fn settle(ledger: &mut Ledger, nonce: Nonce, accepted: bool) -> bool {
+        ledger.settle(nonce, accepted, &BTreeSet::new()).is_some()
+    }
+
+    #[test]
+    fn what_comes_after_the_opening_is_accepted_by_an_ack_only() {
+        let mut ledger = Ledger::new();
+        send(&mut ledger, 1, &[resource("a", "1")], &[]);
+        assert!(ledger.accepted("a"));
+        send(&mut ledger, 2, &[resource("b", "1")], &[]);
+        assert!(!ledger.accepted("b"));
+        settle(&mut ledger, 1, true);
+        assert!(!ledger.accepted("b"));
+        settle(&mut ledger, 2, false);
+        assert!(!ledger.accepted("b"));
+        send(&mut ledger, 3, &[resource("b", "1")], &[]);
+        settle(&mut ledger, 3, true);
+        assert!(ledger.accepted("b"));
+    }
+
+    #[test]
+    fn an_old_ack_does_not_accept_what_was_removed_and_added_again() {
+        let mut ledger = Ledger::new();
+        send(&mut ledger, 1, &[], &[]);
+        send(&mut ledger, 2, &[resource("a", "1")], &[]);
+        send(&mut ledger, 3, &[], &["a"]);
+        send(&mut ledger, 4, &[resource("a", "1")], &[]);
+        settle(&mut ledger, 3, true);
+        assert!(!ledger.accepted("a"));
+        settle(&mut ledger, 4, true);
+        assert!(ledger.accepted("a"));
+    }
+
+    #[test]
+    fn all_names_of_a_rejected_response_are_doubtful_until_sent_again() {
+        let mut ledger = Ledger::new();
+        send(&mut ledger, 1, &[resource("a", "1"), resource("b", "1"), resource("x", "1")], &[]);
+        settle(&mut ledger, 1, true);
+        send(&mut ledger, 2, &[resource("a", "2"), resource("b", "2")], &["x"]);
+        send(&mut ledger, 3, &[resource("b", "3")], &[]);
+        settle(&mut ledger, 2, false);
+        let doubtful: Vec<&str> = ledger.doubtful().map(|name| &**name).collect();
+        assert_eq!(doubtful, ["a", "x"], "b was sent again in between");
+        let refreshed = send(&mut ledger, 4, &[resource("a", "2")], &["x"]);
+        assert_eq!(refreshed, ["a".into()].into(), "the version is the same, but the client may not have it");
+        assert_eq!(ledger.doubtful().count(), 0);
+    }
+
+    #[test]
+    fn each_response_is_settled_once() {
+        let mut ledger = Ledger::new();
+        send(&mut ledger, 1, &[resource("a", "1")], &[]);
+        send(&mut ledger, 2, &[resource("b", "1")], &[]);
+        assert!(settle(&mut ledger, 2, true));
+        assert!(
+            !settle(&mut ledger, 2, true) && !settle(&mut ledger, 1, false) && !settle(&mut ledger, 9, true)
+        );
+        assert!(!ledger.is_waiting());
+    }
+
+    #[test]
+    fn a_client_that_never_answers_costs_a_bounded_amount() {
+        let mut ledger = Ledger::new();
+        for nonce in 1..1000 {
+            send(&mut ledger, nonce, &[resource("a", &nonce.to_string()), resource("b", "1")], &[]);
+        }
+        assert_eq!(ledger.unanswered.len(), MAX_UNANSWERED);
+        assert!(ledger.unanswered.iter().all(|sent| sent.names.len() == 2));
+        assert!(settle(&mut ledger, 999, false));
+        assert_eq!(ledger.doubtful().count(), 2);
+    }
+
+    #[test]
+    fn removals_are_remembered_until_they_are_acknowledged() {
+        let mut ledger = Ledger::new();
+        send(&mut ledger, 1, &[], &["a", "b"]);
+        assert_eq!(ledger.len(), 2);
+        ledger.settle(1, true, &BTreeSet::from(["b".into()]));
+        assert_eq!(ledger.names().map(|name| &**name).collect::<Vec<_>>(), ["b"]);
+    }
+}

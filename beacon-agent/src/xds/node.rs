@@ -1,0 +1,188 @@
+//! What a client says of itself in the first request of a stream.
+
+use std::net::SocketAddr;
+
+use tower_common::view::NodeView;
+use tower_proto::envoy::{
+    envoy::config::core::v3::{Node, node::UserAgentVersionType},
+    google::protobuf::value::Kind,
+};
+
+use super::protocol::Refusal;
+
+/// The key of `node.metadata` under which an Envoy says on which port it is to listen for calls that
+/// leave the host, so that there may be several on one host.
+pub(super) const EGRESS_PORT: &str = "tower.egress_port";
+
+/// What the fields that are kept may have, in bytes.
+const LIMIT: usize = 1024;
+
+/// A client, as it describes itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) node_id: String,
+    pub(super) cluster: String,
+    /// Name and version.
+    pub(super) user_agent: String,
+    /// What its view depends on.
+    pub(super) view: NodeView,
+    /// What of its metadata is ignored, and why.
+    pub(super) complaint: Option<String>,
+}
+
+impl Identity {
+    /// Reads a node. `egress` is where a client listens that does not say so.
+    ///
+    /// # Errors
+    /// If there is no node ("Only the first message on a stream is guaranteed to carry it"), or an absurd
+    /// one.
+    pub(super) fn read(node: Option<Node>, egress: SocketAddr) -> Result<Self, Refusal> {
+        let node = node.ok_or(Refusal::NoNode)?;
+        let user_agent = user_agent(&node);
+        let lengths = [
+            ("node.id", node.id.len()),
+            ("node.cluster", node.cluster.len()),
+            ("node.user_agent_name and its version", user_agent.len()),
+        ];
+        if let Some((field, bytes)) = lengths.into_iter().find(|(_, bytes)| *bytes > LIMIT) {
+            return Err(Refusal::LongNode { field, bytes, limit: LIMIT });
+        }
+        let (egress, complaint) = match egress_port(&node) {
+            Ok(port) => (SocketAddr::new(egress.ip(), port.unwrap_or(egress.port())), None),
+            Err(value) => {
+                let complaint = format!(
+                    "node.metadata {EGRESS_PORT:?} is {value}, and has to be a port from 1 to 65535; the \
+                     client is told to listen on {egress}"
+                );
+                (egress, Some(complaint))
+            }
+        };
+        let view = NodeView { egress };
+        Ok(Self { node_id: node.id, cluster: node.cluster, user_agent, view, complaint })
+    }
+
+    /// Whether this is gRPC itself ("gRPC Go", "gRPC C-core", …) and no proxy.
+    pub(super) fn is_grpc(&self) -> bool {
+        self.user_agent.starts_with("gRPC")
+    }
+}
+
+fn user_agent(node: &Node) -> String {
+    let version = match &node.user_agent_version_type {
+        Some(UserAgentVersionType::UserAgentVersion(version)) => version.clone(),
+        Some(UserAgentVersionType::UserAgentBuildVersion(build)) => {
+            let number = |v: &_| {
+                let tower_proto::envoy::envoy::r#type::v3::SemanticVersion {
+                    major_number,
+                    minor_number,
+                    patch,
+                } = v;
+                format!("{major_number}.{minor_number}.{patch}")
+            };
+            build.version.as_ref().map(number).unwrap_or_default()
+        }
+        None => String::new(),
+    };
+    format!("{} {version}", node.user_agent_name).trim().to_owned()
+}
+
+/// The port that a client asks for, or what it says instead of one.
+fn egress_port(node: &Node) -> Result<Option<u16>, String> {
+    let value = node.metadata.as_ref().and_then(|metadata| metadata.fields.get(EGRESS_PORT));
+    let Some(value) = value else { return Ok(None) };
+    let port = |port: &u16| *port > 0;
+    match &value.kind {
+        Some(Kind::NumberValue(number)) => {
+            // Protobuf's JSON numbers are floating point. The conversion saturates.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "compared")]
+            let whole = *number as u16;
+            let whole = Some(whole).filter(|whole| f64::from(*whole) == *number).filter(port);
+            whole.map(Some).ok_or_else(|| number.to_string())
+        }
+        Some(Kind::StringValue(text)) => {
+            let parsed = text.parse().ok().filter(port);
+            parsed.map(Some).ok_or_else(|| format!("{:?}", text.chars().take(32).collect::<String>()))
+        }
+        Some(Kind::NullValue(_) | Kind::BoolValue(_) | Kind::StructValue(_) | Kind::ListValue(_)) | None => {
+            Err("neither a number nor a string".to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use tower_proto::envoy::{
+        envoy::{config::core::v3::BuildVersion, r#type::v3::SemanticVersion},
+        google::protobuf::{Struct, Value},
+    };
+
+    use super::*;
+
+    fn read(node: Node) -> Result<Identity, Refusal> {
+        Identity::read(Some(node), "127.0.0.1:5875".parse().unwrap())
+    }
+
+    /// The port that is served to a client with this metadata, and whether it is told that it is wrong.
+    fn port(kind: Kind) -> (u16, bool) {
+        let value = Value { kind: Some(kind) };
+        let fields = HashMap::from([(EGRESS_PORT.to_owned(), value)]);
+        let identity = read(Node { metadata: Some(Struct { fields }), ..Default::default() }).unwrap();
+        (identity.view.egress.port(), identity.complaint.is_some())
+    }
+
+    #[test]
+    fn the_port_is_a_number_or_a_string() {
+        assert_eq!(port(Kind::NumberValue(7000.0)), (7000, false));
+        assert_eq!(port(Kind::StringValue("7000".into())), (7000, false));
+        for wrong in [0.0, -1.0, 0.5, 65536.0, 1e300, f64::NAN, f64::INFINITY] {
+            assert_eq!(port(Kind::NumberValue(wrong)), (5875, true), "{wrong}");
+        }
+        for wrong in ["", "0", "x", "70000", "-1", "7000 "] {
+            assert_eq!(port(Kind::StringValue(wrong.into())), (5875, true), "{wrong:?}");
+        }
+        assert_eq!(port(Kind::BoolValue(true)), (5875, true));
+        let none = read(Node::default()).unwrap();
+        assert_eq!((none.view.egress.port(), none.complaint), (5875, None));
+    }
+
+    #[test]
+    fn a_complaint_names_key_value_and_consequence() {
+        let fields =
+            HashMap::from([(EGRESS_PORT.to_owned(), Value { kind: Some(Kind::NumberValue(70000.0)) })]);
+        let identity = read(Node { metadata: Some(Struct { fields }), ..Default::default() }).unwrap();
+        assert_eq!(
+            identity.complaint.unwrap(),
+            "node.metadata \"tower.egress_port\" is 70000, and has to be a port from 1 to 65535; the client \
+             is told to listen on 127.0.0.1:5875"
+        );
+    }
+
+    #[test]
+    fn user_agents_have_a_name_and_a_version() {
+        let version = SemanticVersion { major_number: 1, minor_number: 40, patch: 0 };
+        let build = BuildVersion { version: Some(version), metadata: None };
+        let envoy = Node {
+            user_agent_name: "envoy".into(),
+            user_agent_version_type: Some(UserAgentVersionType::UserAgentBuildVersion(build)),
+            ..Default::default()
+        };
+        let envoy = read(envoy).unwrap();
+        assert_eq!((envoy.user_agent.as_str(), envoy.is_grpc()), ("envoy 1.40.0", false));
+        let grpc = Node {
+            user_agent_name: "gRPC Go".into(),
+            user_agent_version_type: Some(UserAgentVersionType::UserAgentVersion("1.80.0".into())),
+            ..Default::default()
+        };
+        let grpc = read(grpc).unwrap();
+        assert_eq!((grpc.user_agent.as_str(), grpc.is_grpc()), ("gRPC Go 1.80.0", true));
+    }
+
+    #[test]
+    fn a_node_is_needed_and_has_a_limit() {
+        assert_eq!(Identity::read(None, "127.0.0.1:1".parse().unwrap()), Err(Refusal::NoNode));
+        let long = read(Node { id: "x".repeat(LIMIT + 1), ..Default::default() });
+        assert_eq!(long, Err(Refusal::LongNode { field: "node.id", bytes: LIMIT + 1, limit: LIMIT }));
+    }
+}

@@ -1,0 +1,230 @@
+//! What one client may have now: the composition, seen through what this client has got so far.
+//!
+//! Two rules of "make before break" (xDS protocol, "Eventual consistency considerations") live here:
+//! - A route to a cluster that is new to the client waits until the client has accepted the cluster. An
+//!   Envoy that gets both at once answers 503 while the cluster is warming. Other routes do not wait.
+//! - A cluster that goes stays, with its endpoints, until the routes that refer to it were replaced.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use tower_common::view::{self, Composition, Layer, NodeView, XdsResource};
+
+use super::kind::ResourceType;
+
+/// What one client may have now, by type.
+#[derive(Debug)]
+pub(super) struct Offer {
+    composition: Composition,
+    clusters: Layer,
+    assignments: Layer,
+    listeners: Layer,
+    routes: Layer,
+    /// Clusters that are gone, and to which the client still has a route; with their endpoints.
+    retired: BTreeMap<Arc<str>, (XdsResource, Option<XdsResource>)>,
+    /// The pieces in `routes`, and what they were taken from.
+    pieces: BTreeSet<Arc<str>>,
+    composed_from: Option<Layer>,
+    /// The pieces in the routes that the client was sent last.
+    sent_pieces: BTreeSet<Arc<str>>,
+    /// Some pieces are waiting, or it is not known.
+    waiting: bool,
+}
+
+impl Offer {
+    /// For a client with this view.
+    pub(super) fn new(node: NodeView, composition: &Composition) -> Self {
+        let listener = view::listener::egress(node);
+        Self {
+            composition: composition.clone(),
+            clusters: composition.clusters.clone(),
+            assignments: composition.assignments.clone(),
+            listeners: Arc::new(BTreeMap::from([(listener.name.clone(), listener)])),
+            routes: Layer::default(),
+            retired: BTreeMap::new(),
+            pieces: BTreeSet::new(),
+            composed_from: None,
+            sent_pieces: BTreeSet::new(),
+            waiting: true,
+        }
+    }
+
+    /// The resources of one type.
+    pub(super) fn layer(&self, kind: ResourceType) -> &Layer {
+        match kind {
+            ResourceType::Cluster => &self.clusters,
+            ResourceType::Endpoint => &self.assignments,
+            ResourceType::Listener => &self.listeners,
+            ResourceType::Route => &self.routes,
+        }
+    }
+
+    /// Whether every source has been read, so that absence is an answer.
+    pub(super) fn is_complete(&self) -> bool {
+        self.composition.complete
+    }
+
+    /// Takes in a new composition. What did not change costs nothing.
+    pub(super) fn update(&mut self, new: &Composition) {
+        let old = std::mem::replace(&mut self.composition, new.clone());
+        let clusters = !Arc::ptr_eq(&old.clusters, &new.clusters);
+        if clusters {
+            for (name, cluster) in old.clusters.iter().filter(|(name, _)| !new.clusters.contains_key(*name)) {
+                if self.sent_pieces.contains(name) {
+                    let assignment = old.assignments.get(name).cloned();
+                    self.retired.insert(name.clone(), (cluster.clone(), assignment));
+                }
+            }
+            self.retired.retain(|name, _| !new.clusters.contains_key(name));
+        }
+        if clusters || !Arc::ptr_eq(&old.assignments, &new.assignments) {
+            self.merge_retired();
+        }
+        self.waiting |= clusters || !Arc::ptr_eq(&old.virtual_hosts, &new.virtual_hosts);
+    }
+
+    /// Composes the routes anew, if there is a reason to. `accepted`: whether the client has accepted a
+    /// cluster, or does not want to be kept waiting for it.
+    pub(super) fn compose_routes(&mut self, accepted: impl Fn(&str) -> bool) {
+        if !self.waiting {
+            return;
+        }
+        let Composition { clusters, virtual_hosts, .. } = &self.composition;
+        let may_have = |name: &Arc<str>| {
+            // A route that the client has is not taken away again, whatever it says of the cluster.
+            clusters.contains_key(name) && (accepted(name) || self.sent_pieces.contains(name))
+        };
+        let names: BTreeSet<Arc<str>> = virtual_hosts.keys().filter(|name| may_have(name)).cloned().collect();
+        self.waiting = names.len() < virtual_hosts.len();
+        let composed = self.composed_from.as_ref().is_some_and(|from| Arc::ptr_eq(from, virtual_hosts));
+        if composed && names == self.pieces {
+            return;
+        }
+        let pieces = virtual_hosts.values().filter(|piece| names.contains(&piece.name));
+        let routes = view::route::compose(pieces);
+        self.routes = Arc::new(BTreeMap::from([(routes.name.clone(), routes)]));
+        self.pieces = names;
+        self.composed_from = Some(virtual_hosts.clone());
+    }
+
+    /// The routes were sent. What only their predecessor referred to may go now.
+    pub(super) fn routes_sent(&mut self) {
+        self.sent_pieces.clone_from(&self.pieces);
+        self.release();
+    }
+
+    /// The client does not want routes, so nothing waits for them.
+    pub(super) fn routes_unwanted(&mut self) {
+        self.sent_pieces.clear();
+        self.release();
+    }
+
+    fn release(&mut self) {
+        let before = self.retired.len();
+        self.retired.retain(|name, _| self.sent_pieces.contains(name));
+        if self.retired.len() != before {
+            self.merge_retired();
+        }
+    }
+
+    fn merge_retired(&mut self) {
+        self.clusters = self.composition.clusters.clone();
+        self.assignments = self.composition.assignments.clone();
+        if self.retired.is_empty() {
+            return;
+        }
+        let clusters = Arc::make_mut(&mut self.clusters);
+        let assignments = Arc::make_mut(&mut self.assignments);
+        for (name, (cluster, assignment)) in &self.retired {
+            clusters.insert(name.clone(), cluster.clone());
+            if let Some(assignment) = assignment {
+                assignments.entry(name.clone()).or_insert_with(|| assignment.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use super::*;
+    use crate::xds::testing::composition;
+
+    fn offer(services: &[&str]) -> Offer {
+        let egress = SocketAddr::from((Ipv4Addr::LOCALHOST, 5875));
+        Offer::new(NodeView { egress }, &composition(services))
+    }
+
+    fn names(layer: &Layer) -> Vec<&str> {
+        layer.keys().map(|name| &**name).collect()
+    }
+
+    fn pieces(offer: &Offer) -> Vec<&str> {
+        offer.pieces.iter().map(|name| &**name).collect()
+    }
+
+    #[test]
+    fn a_cluster_that_goes_stays_until_routes_without_it_were_sent() {
+        let mut offer = offer(&["a", "b"]);
+        offer.compose_routes(|_| true);
+        offer.routes_sent();
+        offer.update(&composition(&["a"]));
+        assert_eq!(names(&offer.clusters), ["a", "b"]);
+        assert_eq!(names(&offer.assignments), ["a", "b"]);
+        offer.compose_routes(|_| true);
+        assert_eq!(pieces(&offer), ["a"]);
+        offer.routes_sent();
+        assert_eq!(names(&offer.clusters), ["a"]);
+        assert_eq!(names(&offer.assignments), ["a"]);
+    }
+
+    #[test]
+    fn a_cluster_that_comes_back_in_time_has_never_gone() {
+        let mut offer = offer(&["a", "b"]);
+        offer.compose_routes(|_| true);
+        offer.routes_sent();
+        offer.update(&composition(&["a"]));
+        offer.update(&composition(&["a", "b"]));
+        assert!(offer.retired.is_empty());
+        offer.compose_routes(|_| false);
+        assert_eq!(pieces(&offer), ["a", "b"], "the client has these routes");
+    }
+
+    #[test]
+    fn a_cluster_to_which_the_client_has_no_route_goes_at_once() {
+        let mut offer = offer(&["a", "b"]);
+        offer.update(&composition(&["a"]));
+        assert_eq!(names(&offer.clusters), ["a"]);
+        offer.compose_routes(|_| true);
+        offer.routes_sent();
+        offer.update(&composition(&[]));
+        assert_eq!(names(&offer.clusters), ["a"]);
+        offer.routes_unwanted();
+        assert!(offer.clusters.is_empty());
+    }
+
+    #[test]
+    fn only_the_route_to_a_cluster_that_is_not_accepted_waits() {
+        let mut offer = offer(&["a", "b"]);
+        offer.compose_routes(|name| name == "b");
+        assert_eq!(pieces(&offer), ["b"]);
+        offer.compose_routes(|_| true);
+        assert_eq!(pieces(&offer), ["a", "b"]);
+    }
+
+    #[test]
+    fn routes_are_composed_for_a_reason_only() {
+        let mut offer = offer(&["a"]);
+        offer.compose_routes(|_| true);
+        let before = offer.routes.clone();
+        let mut changed = composition(&["a"]);
+        changed.clusters = offer.composition.clusters.clone();
+        changed.virtual_hosts = offer.composition.virtual_hosts.clone();
+        offer.update(&changed);
+        offer.compose_routes(|_| true);
+        assert!(Arc::ptr_eq(&before, &offer.routes));
+    }
+}

@@ -1,0 +1,135 @@
+//! One aggregated stream, as a state machine: requests and compositions in, responses out.
+//!
+//! Knows neither sockets nor clocks. A response is made when there is room for it, from what is true at
+//! that moment; so a client that reads slowly costs nothing, and gets the newest state when it reads.
+
+use std::{collections::BTreeMap, marker::PhantomData, time::Instant};
+
+use tower_common::view::{Composition, EGRESS, NodeView};
+
+use super::{
+    channel::{Batch, Channel, Moment},
+    kind::ResourceType,
+    ledger::Nonce,
+    offer::Offer,
+    protocol::{Limits, Protocol, Received, Refusal},
+};
+
+/// One aggregated stream.
+#[derive(Debug)]
+pub(super) struct Session<P> {
+    offer: Offer,
+    channels: BTreeMap<ResourceType, Channel>,
+    limits: Limits,
+    /// Something was complete once. What is loading since then does not stop the rest.
+    serving: bool,
+    nonce: Nonce,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol> Session<P> {
+    /// A new stream of a client with this view.
+    pub(super) fn new(node: NodeView, limits: Limits, composition: &Composition) -> Self {
+        Self {
+            offer: Offer::new(node, composition),
+            channels: BTreeMap::new(),
+            limits,
+            serving: composition.complete,
+            nonce: 0,
+            protocol: PhantomData,
+        }
+    }
+
+    /// Takes a request in.
+    ///
+    /// # Errors
+    /// If the stream is to be ended for it.
+    pub(super) fn handle(&mut self, request: P::Request) -> Result<Received, Refusal> {
+        let url = P::type_url(&request);
+        if url.is_empty() {
+            return Err(Refusal::NoTypeUrl);
+        }
+        let Some(kind) = ResourceType::from_url(url) else {
+            return Ok(Received::UnknownType(url.to_owned()));
+        };
+        P::check(&request, &self.limits)?;
+        let first = !self.channels.contains_key(&kind);
+        let channel = self.channels.entry(kind).or_insert_with(|| Channel::new(kind));
+        let answer = P::receive(channel, request, first);
+        channel.stirred = true;
+        let names = channel.subscription.names().len();
+        if names > self.limits.names {
+            let limit = self.limits.names;
+            return Err(Refusal::ManyNames { field: P::NAMES_FIELD, kind, count: names, limit });
+        }
+        let wildcard = channel.subscription.wildcard();
+        if kind == ResourceType::Route && !channel.subscription.covers(EGRESS) {
+            self.offer.routes_unwanted();
+        }
+        Ok(Received::Known { kind, answer, wildcard, names })
+    }
+
+    /// Takes a composition in.
+    pub(super) fn update(&mut self, composition: &Composition) {
+        self.offer.update(composition);
+        self.serving |= composition.complete;
+    }
+
+    /// The next response, if one is to be sent at this moment. To be called again until there is none.
+    pub(super) fn next_batch(&mut self, now: Instant) -> Option<Batch> {
+        if !self.serving {
+            return None;
+        }
+        let moment = Moment { now, complete: self.offer.is_complete() };
+        let nonce = self.nonce + 1;
+        let batch = ResourceType::ALL.into_iter().find_map(|kind| {
+            if kind == ResourceType::Route {
+                self.compose_routes();
+            }
+            let channel = self.channels.get_mut(&kind)?;
+            channel.collect::<P>(self.offer.layer(kind), moment, nonce)
+        })?;
+        self.nonce = nonce;
+        match batch.kind {
+            // A cluster that was added or modified "becomes warm when a ClusterLoadAssignment is
+            // supplied": it needs one again, changed or not.
+            ResourceType::Cluster => {
+                if let Some(endpoints) = self.channels.get_mut(&ResourceType::Endpoint) {
+                    endpoints.push(&batch.refreshed);
+                }
+            }
+            ResourceType::Route => {
+                let ours = batch.resources.iter().any(|resource| &*resource.name == EGRESS);
+                if ours {
+                    self.offer.routes_sent();
+                }
+            }
+            ResourceType::Endpoint | ResourceType::Listener => {}
+        }
+        Some(batch)
+    }
+
+    /// When to ask for the next response again, even if nothing happens before.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.channels.values().filter_map(Channel::held_until).min()
+    }
+
+    #[cfg(test)]
+    fn is_wildcard(&self, kind: ResourceType) -> bool {
+        self.channels.get(&kind).is_some_and(|channel| channel.subscription.wildcard())
+    }
+
+    fn compose_routes(&mut self) {
+        let routes = self.channels.get(&ResourceType::Route);
+        if !routes.is_some_and(|channel| channel.subscription.covers(EGRESS)) {
+            return;
+        }
+        // A client that names its clusters does so after it got the routes; it would wait for ever.
+        let clusters = self.channels.get(&ResourceType::Cluster);
+        let clusters = clusters.filter(|channel| channel.subscription.wildcard());
+        self.offer.compose_routes(|name| clusters.is_none_or(|channel| channel.ledger.accepted(name)));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,13 @@
+//! The protocol's rules, one test each, as conversations between a client and a session. The words of a
+//! conversation are explained in [`crate::xds::testing::script`].
+
+mod cases;
+mod delta;
+mod envoy;
+mod limits;
+mod order;
+mod outlines;
+mod random;
+mod rejections;
+mod sotw;
+mod zz_perf;

@@ -1,0 +1,136 @@
+//! Flags, their environment twins, and their places in a TOML file.
+//!
+//! A flag wins over the environment, which wins over the file. A key of the file is the flag's long
+//! name; a flag that may be repeated takes an array.
+
+use std::{ffi::OsString, fs, path::PathBuf};
+
+use clap::{Arg, Command, Parser, error::ErrorKind};
+use serde::Serialize;
+
+/// Parses the process's arguments; on an error prints it and exits with code 2.
+pub fn parse<T: Parser>() -> T {
+    parse_from(std::env::args_os()).unwrap_or_else(|error: clap::Error| error.exit())
+}
+
+/// Parses these arguments, of which the first is the program's name. A `--config FILE` among them is
+/// read for what they, and the environment, do not say.
+///
+/// # Errors
+/// If the arguments or the file are wrong; the message names the flag, or the file and its key.
+pub fn parse_from<T: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<T, clap::Error> {
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    let mut command = T::command();
+    if let Some(path) = config_path(&command, &args) {
+        let text = fs::read_to_string(&path).map_err(|error| {
+            command.error(ErrorKind::Io, format!("{} cannot be read: {error}", path.display()))
+        })?;
+        command = with_defaults(command, &text, &path.display().to_string())?;
+    }
+    T::from_arg_matches(&command.try_get_matches_from(args)?)
+}
+
+/// Options as a configuration file that would set them.
+///
+/// # Errors
+/// If they contain what TOML cannot express.
+pub fn dump(options: &impl Serialize) -> Result<String, toml::ser::Error> {
+    toml::to_string(options)
+}
+
+fn config_path(command: &Command, args: &[OsString]) -> Option<PathBuf> {
+    // Whatever else is wrong with the arguments will be said when they are parsed in full.
+    let matches = command.clone().ignore_errors(true).try_get_matches_from(args).ok()?;
+    matches.try_get_one::<PathBuf>("config").ok()?.cloned()
+}
+
+fn with_defaults(mut command: Command, text: &str, file: &str) -> Result<Command, clap::Error> {
+    let table: toml::Table =
+        text.parse().map_err(|error| command.error(ErrorKind::InvalidValue, format!("{file}: {error}")))?;
+    for (key, value) in table {
+        let known = |arg: &Arg| arg.get_long() == Some(&key) && key != "config";
+        let Some(id) = command.get_arguments().find(|arg| known(arg)).map(|arg| arg.get_id().clone()) else {
+            let message = format!("{file}: unknown key {key:?}; the keys are the long names of flags");
+            return Err(command.error(ErrorKind::UnknownArgument, message));
+        };
+        let Some(values) = words(&value) else {
+            let message = format!("{file}: {key}: a {} does not fit here", value.type_str());
+            return Err(command.error(ErrorKind::InvalidValue, message));
+        };
+        command = command.mut_arg(id, |arg| arg.required(false).default_values(values));
+    }
+    Ok(command)
+}
+
+fn words(value: &toml::Value) -> Option<Vec<String>> {
+    match value {
+        toml::Value::String(text) => Some(vec![text.clone()]),
+        toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Boolean(_) => {
+            Some(vec![value.to_string()])
+        }
+        toml::Value::Array(items) => {
+            items.iter().map(words).collect::<Option<Vec<_>>>().map(|items| items.concat())
+        }
+        toml::Value::Datetime(_) | toml::Value::Table(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, path::Path};
+
+    use super::*;
+
+    #[derive(Debug, Parser, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    struct Options {
+        #[arg(long)]
+        #[serde(skip)]
+        config: Option<PathBuf>,
+        #[arg(long, required = true)]
+        discovery: Vec<String>,
+        #[arg(long, default_value_t = 5870)]
+        port: u16,
+        #[arg(long)]
+        insecure: bool,
+    }
+
+    fn check(text: &str, args: &[&str]) -> Result<Options, String> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let path: &Path = file.path();
+        let all = [&["x", "--config", path.to_str().unwrap()], args].concat();
+        parse_from(all).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_file_fills_what_the_flags_leave_open() {
+        let text = "discovery = ['a', 'b']\nport = 7\ninsecure = true";
+        let options = check(text, &[]).unwrap();
+        assert_eq!(
+            (options.discovery, options.port, options.insecure),
+            (vec!["a".into(), "b".into()], 7, true)
+        );
+        let options = check(text, &["--port", "8", "--discovery", "c"]).unwrap();
+        assert_eq!((options.discovery, options.port), (vec!["c".to_owned()], 8));
+    }
+
+    #[test]
+    fn errors_name_the_file_and_the_key() {
+        let error = |text| check(text, &["--discovery", "c"]).unwrap_err();
+        assert!(error("prot = 7").contains("unknown key \"prot\""));
+        assert!(error("config = 'other'").contains("unknown key \"config\""));
+        assert!(error("port = {a = 1}").contains("port: a table does not fit"));
+        assert!(error("port = 70000").contains("70000"));
+        assert!(error("port =").contains("TOML parse error"));
+        let missing = parse_from::<Options>(["x", "--config", "/not/there"]).unwrap_err();
+        assert!(missing.to_string().contains("/not/there cannot be read"));
+    }
+
+    #[test]
+    fn a_dump_can_be_read_again() {
+        let options = check("", &["--discovery", "c", "--insecure"]).unwrap();
+        let again = check(&dump(&options).unwrap(), &[]).unwrap();
+        assert_eq!((again.discovery, again.port, again.insecure), (vec!["c".to_owned()], 5870, true));
+    }
+}

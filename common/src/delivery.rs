@@ -1,0 +1,281 @@
+//! Deliveries: what Tower sends, put together again, whole or not at all.
+
+use std::collections::BTreeSet;
+
+use tower_proto::v1;
+
+use crate::{
+    resource::{Origin, Resource, ResourceError, ResourceKey},
+    store::{Changes, Store, Transaction},
+};
+
+/// Puts the responses of one stream together into [`Delivery`]s.
+#[derive(Debug, Default)]
+pub struct Staging {
+    welcome: Option<v1::Welcome>,
+    revision: Option<u64>,
+    open: Option<Delivery>,
+}
+
+/// Everything between a begin and its commit.
+#[derive(Debug, Default)]
+pub struct Delivery {
+    /// The delivery is everything that Tower has, not a difference.
+    pub full: bool,
+    /// The delivery is everything that Tower has of these sources.
+    pub full_sources: Vec<String>,
+    /// What to apply.
+    pub transaction: Transaction,
+    /// Tower's revision after it.
+    pub to_revision: u64,
+    /// Tower's digest after it.
+    pub digest: v1::Digest,
+}
+
+/// What a response amounts to.
+#[derive(Debug)]
+pub enum Event {
+    /// The stream is accepted.
+    Welcome(v1::Welcome),
+    /// A delivery is complete.
+    Delivery(Delivery),
+    /// Nothing new: Tower is alive, and its sources are in these states.
+    Heartbeat(v1::Heartbeat),
+    /// Tower is about to end the stream.
+    Goodbye(v1::Goodbye),
+}
+
+/// Why a stream cannot go on. Nothing of the response that caused it is applied.
+#[derive(Debug, thiserror::Error)]
+pub enum DeliveryError {
+    /// Tower must introduce itself first.
+    #[error("the first response is not a welcome")]
+    NoWelcome,
+    /// A resource cannot be used.
+    #[error("a delivery holds a bad resource: {0}")]
+    Resource(#[from] ResourceError),
+    /// A required field is missing.
+    #[error("a response lacks {0}")]
+    Missing(&'static str),
+    /// Responses are in an impossible order.
+    #[error("{0} outside of a delivery")]
+    Stray(&'static str),
+    /// A delivery starts inside another.
+    #[error("a delivery begins before the last one is committed")]
+    Nested,
+    /// A delivery does not build on the last one.
+    #[error("a delivery builds on revision {from}, but the last one ended at {held:?}")]
+    Gap {
+        /// What the delivery builds on.
+        from: u64,
+        /// What has been received.
+        held: Option<u64>,
+    },
+    /// After applying a delivery the store is not what Tower has.
+    #[error("the store differs from Tower's at revision {revision}: {held} resources here, {expected} there")]
+    Diverged {
+        /// Tower's revision.
+        revision: u64,
+        /// Resources here.
+        held: usize,
+        /// Resources there.
+        expected: u64,
+    },
+}
+
+impl Staging {
+    /// For a new stream.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next response of the stream, and returns what it completes, in order.
+    ///
+    /// # Errors
+    /// If the response is malformed or out of order. The stream is of no further use then; nothing that
+    /// was staged has been applied.
+    pub fn accept(&mut self, response: v1::WatchResponse) -> Result<Vec<Event>, DeliveryError> {
+        let mut events = Vec::new();
+        if let Some(welcome) = response.welcome {
+            self.welcome = Some(welcome.clone());
+            events.push(Event::Welcome(welcome));
+        } else if self.welcome.is_none() && response.goodbye.is_none() {
+            return Err(DeliveryError::NoWelcome);
+        }
+        if let Some(begin) = response.begin {
+            self.begin(begin)?;
+        }
+        if !response.upserts.is_empty() || !response.removals.is_empty() {
+            let open = self.open.as_mut().ok_or(DeliveryError::Stray("resources"))?;
+            for encoded in response.upserts {
+                open.transaction.upserts.push(Resource::decode(&encoded)?);
+            }
+            for removal in response.removals {
+                let key = removal.key.ok_or(DeliveryError::Missing("the key of a removal"))?;
+                let origin = removal.origin.ok_or(DeliveryError::Missing("the origin of a removal"))?;
+                open.transaction.removals.push((key.into(), origin.into()));
+            }
+        }
+        if let Some(commit) = response.commit {
+            let mut delivery = self.open.take().ok_or(DeliveryError::Stray("a commit"))?;
+            delivery.to_revision = commit.to_revision;
+            delivery.transaction.sources = commit.sources;
+            delivery.digest = commit.digest.ok_or(DeliveryError::Missing("the digest of a commit"))?;
+            self.revision = Some(commit.to_revision);
+            events.push(Event::Delivery(delivery));
+        }
+        if let Some(heartbeat) = response.heartbeat {
+            events.push(Event::Heartbeat(heartbeat));
+        }
+        if let Some(goodbye) = response.goodbye {
+            events.push(Event::Goodbye(goodbye));
+        }
+        Ok(events)
+    }
+
+    fn begin(&mut self, begin: v1::Begin) -> Result<(), DeliveryError> {
+        if self.open.is_some() {
+            return Err(DeliveryError::Nested);
+        }
+        if !begin.full && self.revision != Some(begin.from_revision) {
+            return Err(DeliveryError::Gap { from: begin.from_revision, held: self.revision });
+        }
+        let v1::Begin { full, full_sources, .. } = begin;
+        self.open = Some(Delivery { full, full_sources, ..Delivery::default() });
+        Ok(())
+    }
+}
+
+impl Delivery {
+    /// Applies the delivery to a store.
+    pub fn apply(self, store: &mut Store) -> Changes {
+        let Transaction { upserts, mut removals, sources } = self.transaction;
+        if self.full {
+            return store.replace(upserts, sources);
+        }
+        if !self.full_sources.is_empty() {
+            let delivered: BTreeSet<&ResourceKey> = upserts.iter().map(Resource::key).collect();
+            for source in &self.full_sources {
+                let gone = store.keys_from(source).filter(|key| !delivered.contains(key)).cloned();
+                let origin = Origin { source: source.as_str().into(), index: 0 };
+                removals.extend(gone.map(|key| (key, origin.clone())));
+            }
+        }
+        store.apply(Transaction { upserts, removals, sources })
+    }
+}
+
+/// Checks a store against Tower's digest at the same revision. To be asked only when Tower has loaded all
+/// its sources: until then a store may rightly hold more than Tower.
+///
+/// # Errors
+/// [`DeliveryError::Diverged`], upon which the store is to be fetched again in full.
+pub fn verify(store: &Store, revision: u64, digest: &v1::Digest) -> Result<(), DeliveryError> {
+    if store.digest() == *digest {
+        return Ok(());
+    }
+    Err(DeliveryError::Diverged { revision, held: store.len(), expected: digest.resources })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn resource(name: &str) -> Resource {
+        Resource::new(
+            ResourceKey::new("", v1::Kind::Endpoint, "web", name),
+            Origin { source: "zk".into(), index: 1 },
+            Bytes::new(),
+        )
+    }
+
+    fn welcome() -> v1::WatchResponse {
+        v1::WatchResponse { welcome: Some(v1::Welcome::default()), ..Default::default() }
+    }
+
+    fn begin(full: bool, from_revision: u64) -> v1::WatchResponse {
+        v1::WatchResponse {
+            begin: Some(v1::Begin { full, from_revision, ..Default::default() }),
+            ..Default::default()
+        }
+    }
+
+    fn upsert(name: &str) -> v1::WatchResponse {
+        v1::WatchResponse { upserts: vec![resource(name).encoded().clone()], ..Default::default() }
+    }
+
+    fn commit(to_revision: u64) -> v1::WatchResponse {
+        let digest = Some(v1::Digest::default());
+        let commit = Some(v1::Commit { to_revision, sources: vec![], digest });
+        v1::WatchResponse { commit, ..Default::default() }
+    }
+
+    /// The keys of each delivery that the responses complete, or the error that they end in.
+    fn check(responses: Vec<v1::WatchResponse>) -> Result<Vec<Vec<String>>, String> {
+        let mut staging = Staging::new();
+        let mut deliveries = Vec::new();
+        for response in responses {
+            for event in staging.accept(response).map_err(|error| error.to_string())? {
+                if let Event::Delivery(delivery) = event {
+                    let names = delivery.transaction.upserts.iter().map(|r| r.key().name.to_string());
+                    deliveries.push(names.collect());
+                }
+            }
+        }
+        Ok(deliveries)
+    }
+
+    #[test]
+    fn a_delivery_is_whole_or_absent() {
+        let responses = vec![welcome(), begin(true, 0), upsert("a"), upsert("b")];
+        assert_eq!(check(responses.clone()).unwrap(), Vec::<Vec<String>>::new());
+        let committed = [responses, vec![commit(5), begin(false, 5), commit(6)]].concat();
+        assert_eq!(check(committed).unwrap(), [vec!["a", "b"], vec![]]);
+    }
+
+    #[test]
+    fn one_response_may_hold_a_whole_delivery() {
+        let mut response = begin(true, 0);
+        response.upserts = upsert("a").upserts;
+        response.commit = commit(1).commit;
+        assert_eq!(check(vec![welcome(), response]).unwrap(), [vec!["a"]]);
+    }
+
+    #[test]
+    fn disorder_ends_the_stream() {
+        let error = |responses| check(responses).unwrap_err();
+        assert!(error(vec![begin(true, 0)]).contains("not a welcome"));
+        assert!(error(vec![welcome(), upsert("a")]).contains("resources outside"));
+        assert!(error(vec![welcome(), commit(1)]).contains("a commit outside"));
+        assert!(error(vec![welcome(), begin(true, 0), begin(true, 0)]).contains("begins before"));
+        assert!(error(vec![welcome(), begin(false, 1)]).contains("revision 1"));
+        let gap = vec![welcome(), begin(true, 0), commit(3), begin(false, 4)];
+        assert!(error(gap).contains("ended at Some(3)"));
+        let mut keyless = begin(true, 0);
+        keyless.removals = vec![v1::Removal::default()];
+        assert!(error(vec![welcome(), keyless]).contains("key of a removal"));
+    }
+
+    #[test]
+    fn a_source_that_tower_has_just_read_replaces_what_was_held_of_it() {
+        let mut store = Store::new();
+        store.apply(Transaction { upserts: vec![resource("a"), resource("b")], ..Default::default() });
+        let transaction = Transaction { upserts: vec![resource("b")], ..Default::default() };
+        let full_sources = vec!["zk".to_owned()];
+        let delivery = Delivery { transaction, full_sources, ..Delivery::default() };
+        let changes = delivery.apply(&mut store);
+        assert_eq!((changes.removed.len(), changes.upserted.len(), store.len()), (1, 0, 1));
+    }
+
+    #[test]
+    fn a_difference_from_tower_is_noticed() {
+        let mut store = Store::new();
+        store.apply(Transaction { upserts: vec![resource("a")], ..Default::default() });
+        let digest = store.digest().to_proto();
+        assert!(verify(&store, 1, &digest).is_ok());
+        store.apply(Transaction { upserts: vec![resource("b")], ..Default::default() });
+        assert!(verify(&store, 1, &digest).is_err());
+    }
+}

@@ -1,0 +1,27 @@
+//! What Tower and Beacons share. Opens no socket, and knows neither ZooKeeper nor actix.
+//!
+//! - [`resource`], [`store`], [`digest`]: the facts, the same in Tower and Beacon
+//! - [`delivery`]: putting a stream of responses together again, whole or not at all
+//! - [`view`]: what one Envoy sees of a store
+//! - [`snapshot`]: a store on disk
+//! - [`clock`], [`backoff`], [`config`], [`telemetry`], [`process`]: what every process needs
+
+pub mod backoff;
+pub mod clock;
+pub mod config;
+pub mod delivery;
+pub mod digest;
+pub mod process;
+pub mod resource;
+pub mod snapshot;
+pub mod store;
+pub mod telemetry;
+pub mod view;
+
+/// The feature level that this build speaks: which kinds, audiences and formats it understands.
+pub const FEATURE_LEVEL: u32 = 1;
+
+/// A scope's canonical name: the default scope is the empty string, on the wire and in keys.
+pub fn canonical_scope(scope: &str) -> &str {
+    if scope == "default" { "" } else { scope }
+}

@@ -1,0 +1,78 @@
+//! What an Envoy sees of a store: `view(store, node)`, the same in Tower (to preview) and Beacon (to
+//! serve).
+//!
+//! - [`composer`]: keeps the parts that are the same for every node, change by change
+//! - [`domains`]: which service answers to which host name
+//! - [`assignment`], [`cluster`], [`route`], [`listener`]: Envoy messages, and nothing else
+//!
+//! Routes stay in pieces, one per service, and are put together per client ([`route::compose`]): a client
+//! may have to wait for one service's piece, or to do without it, and the others must not notice.
+
+pub mod assignment;
+pub mod cluster;
+pub mod composer;
+pub mod domains;
+pub mod listener;
+pub mod route;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use prost::Message;
+use tower_proto::envoy::google::protobuf::Any;
+
+use crate::resource::Version;
+
+/// The name of the listener, and of the route configuration, for calls that leave the host.
+pub const EGRESS: &str = "egress";
+
+/// One xDS resource, serialized.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct XdsResource {
+    /// Its name in xDS.
+    pub name: Arc<str>,
+    /// The content hash of its body.
+    pub version: Version,
+    /// The serialized message, without the `Any` around it.
+    pub body: Bytes,
+}
+
+/// Resources of one type by name. Cheap to clone.
+pub type Layer = Arc<BTreeMap<Arc<str>, XdsResource>>;
+
+/// What all nodes of a scope have in common.
+#[derive(Debug, Clone, Default)]
+pub struct Composition {
+    /// Whether every source that is not optional has been read: only then is absence an answer.
+    pub complete: bool,
+    /// Envoy clusters by name; a service's cluster bears its name.
+    pub clusters: Layer,
+    /// ClusterLoadAssignments. There is one for each cluster, if need be an empty one.
+    pub assignments: Layer,
+    /// Pieces of the egress route configuration: a virtual host for each service. A piece routes to the
+    /// cluster of the same name.
+    pub virtual_hosts: Layer,
+}
+
+/// What the view depends on besides the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeView {
+    /// Where the Envoy listens for calls that leave the host.
+    pub egress: std::net::SocketAddr,
+}
+
+impl XdsResource {
+    /// Serializes a message.
+    pub fn new(name: &str, message: &impl Message) -> Self {
+        Self::from_body(name.into(), message.encode_to_vec().into())
+    }
+
+    /// A message that is serialized already.
+    pub fn from_body(name: Arc<str>, body: Bytes) -> Self {
+        Self { version: Version::of(&body), name, body }
+    }
+}
+
+fn any<M: Message + prost::Name>(message: &M) -> Any {
+    Any { type_url: M::type_url(), value: message.encode_to_vec() }
+}

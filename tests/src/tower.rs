@@ -1,0 +1,102 @@
+//! `tower-server` as a process.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitStatus,
+    time::Duration,
+};
+
+use anyhow::Result;
+
+use crate::{daemon::Daemon, http::Reply, ports::free_address};
+
+const GRPC: &str = "grpc";
+const HTTP: &str = "http";
+
+/// How to start a Tower.
+#[derive(Clone, Debug, Default)]
+pub struct TowerOptions {
+    /// Each a value of `--discovery`.
+    pub discovery: Vec<String>,
+    /// Where it keeps its data; its own temporary folder if not given.
+    pub data_dir: Option<PathBuf>,
+    /// Where it serves Beacons; a free port if not given.
+    pub grpc_listen: Option<SocketAddr>,
+    /// Where it serves people; a free port if not given.
+    pub http_listen: Option<SocketAddr>,
+    /// Further flags.
+    pub flags: Vec<String>,
+}
+
+/// A Tower, killed when this is dropped.
+#[derive(Debug)]
+pub struct Tower {
+    daemon: Daemon,
+}
+
+impl Tower {
+    /// Starts one, and returns when it listens, which may be before it is ready.
+    pub async fn start(options: TowerOptions) -> Result<Self> {
+        let arguments = |folder: &Path| {
+            let data = options.data_dir.unwrap_or_else(|| folder.join("data"));
+            // Explicit ports, so that they are the same after a restart.
+            let grpc = options.grpc_listen.unwrap_or_else(free_address);
+            let http = options.http_listen.unwrap_or_else(free_address);
+            let mut arguments = vec![
+                format!("--data-dir={}", data.display()),
+                format!("--grpc-listen={grpc}"),
+                format!("--http-listen={http}"),
+            ];
+            arguments.extend(options.discovery.iter().map(|url| format!("--discovery={url}")));
+            arguments.extend(options.flags);
+            arguments
+        };
+        Ok(Self { daemon: Daemon::start("tower-server", &[GRPC, HTTP], arguments).await? })
+    }
+
+    /// Where Beacons connect.
+    pub fn grpc(&self) -> SocketAddr {
+        self.daemon.address(GRPC)
+    }
+
+    /// Where people and tools connect.
+    pub fn http(&self) -> SocketAddr {
+        self.daemon.address(HTTP)
+    }
+
+    /// Asks its HTTP port.
+    pub async fn http_get(&self, path: &str) -> Result<Reply> {
+        self.daemon.http_get(HTTP, path).await
+    }
+
+    /// The value of a metric; see [`metrics::sum`](crate::metrics::sum).
+    pub async fn metric(&self, series: &str) -> Result<Option<f64>> {
+        self.daemon.metric(HTTP, series).await
+    }
+
+    /// Waits until it is ready.
+    pub async fn wait_ready(&self, deadline: Duration) -> Result<()> {
+        self.daemon.wait_ok(HTTP, "/readyz", deadline).await
+    }
+
+    /// All that it has logged, over all its runs.
+    pub fn log(&self) -> String {
+        self.daemon.log()
+    }
+
+    /// Kills it, as a power cut would.
+    pub fn kill(&mut self) {
+        self.daemon.kill();
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub async fn terminate(&mut self) -> Result<ExitStatus> {
+        self.daemon.terminate().await
+    }
+
+    /// Starts it again if it does not run, on the same ports and data.
+    pub async fn restart(&mut self) -> Result<()> {
+        self.daemon.restart().await
+    }
+}

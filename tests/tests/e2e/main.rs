@@ -1,0 +1,15 @@
+//! The pipeline, end to end: registrations in a real ZooKeeper or in files, Tower and a Beacon as
+//! processes, real Envoys, and requests through them.
+//!
+//! One program for all of them, so that it is linked once and the ZooKeeper is started once.
+
+mod churn;
+mod demo;
+mod egress;
+mod flags;
+mod formats;
+mod hostile;
+mod malformed;
+mod outage;
+mod registrar;
+mod support;

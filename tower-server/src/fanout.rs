@@ -1,0 +1,15 @@
+//! From the store to thousands of streams.
+//!
+//! - [`frame`]: a change as bytes, encoded once, framed as gRPC frames messages
+//! - [`log`]: a bounded ring of frames, which all streams share
+//! - [`full`]: the whole store as frames, for streams that have no place in the ring
+//! - [`body`]: one stream's response: a cursor into the ring
+//! - [`service`]: `tower.v1.Sync` over HTTP/2
+//! - [`beacons`]: who is connected, and what they report
+
+pub mod beacons;
+pub mod body;
+pub mod frame;
+pub mod full;
+pub mod log;
+pub mod service;

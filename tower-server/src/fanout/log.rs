@@ -1,0 +1,287 @@
+//! The frame log: a bounded ring of encoded frames. A stream is a number, its place in the log, and a
+//! waker; so a stream that does not read costs nothing, and delays nobody.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::Waker,
+};
+
+use bytes::Bytes;
+use futures::task::AtomicWaker;
+use parking_lot::{Mutex, RwLock};
+
+/// How much the log holds. What is older is dropped, and whoever still wanted it starts over.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of all frames together. The newest entry is kept even if it is larger.
+    pub bytes: u64,
+    /// Entries.
+    pub entries: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 32 << 20, entries: 1 << 16 }
+    }
+}
+
+/// Frames in the order in which they are sent, shared by all streams.
+#[derive(Debug)]
+pub struct FrameLog {
+    limits: Limits,
+    ring: RwLock<Ring>,
+    readers: Mutex<BTreeMap<u64, Arc<AtomicWaker>>>,
+    next_reader: AtomicU64,
+}
+
+/// What a reader takes at once, unless one entry alone is larger. It bounds how much a reader that then
+/// stops can keep alive of what the ring has dropped.
+const READ_BYTES: u64 = 256 << 10;
+
+#[derive(Debug, Default)]
+struct Ring {
+    /// The place of the first entry.
+    first: u64,
+    entries: VecDeque<Entry>,
+    /// Bytes ever appended.
+    written: u64,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    frames: Vec<Bytes>,
+    /// Bytes ever appended before it.
+    start: u64,
+}
+
+/// What a reader finds at its place.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Read {
+    /// Frames from there on, and the place after them.
+    Frames(Vec<Bytes>, u64),
+    /// Nothing yet: the reader is woken when there is something.
+    Pending,
+    /// The place has been dropped.
+    Lagged,
+    /// Nothing, and nothing will come.
+    Closed,
+}
+
+/// A registered reader; dropping it ends its registration.
+#[derive(Debug)]
+pub struct Reader {
+    log: Arc<FrameLog>,
+    id: u64,
+    waker: Arc<AtomicWaker>,
+}
+
+impl FrameLog {
+    /// An empty log.
+    pub fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            ring: RwLock::default(),
+            readers: Mutex::default(),
+            next_reader: AtomicU64::new(0),
+        })
+    }
+
+    /// Appends frames that belong together, and wakes all readers.
+    pub fn append(&self, frames: Vec<Bytes>) {
+        {
+            let mut ring = self.ring.write();
+            let start = ring.written;
+            ring.written += frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
+            ring.entries.push_back(Entry { frames, start });
+            while ring.entries.len() > 1
+                && (ring.bytes() > self.limits.bytes || ring.entries.len() > self.limits.entries)
+            {
+                ring.entries.pop_front();
+                ring.first += 1;
+            }
+        }
+        self.wake();
+    }
+
+    /// Ends the log: readers get what is there, and then the end.
+    pub fn close(&self) {
+        self.ring.write().closed = true;
+        self.wake();
+    }
+
+    /// The place after the last entry.
+    pub fn end(&self) -> u64 {
+        let ring = self.ring.read();
+        ring.first + ring.entries.len() as u64
+    }
+
+    /// How many bytes stand at and after a place; `None` if it has been dropped.
+    pub fn bytes_since(&self, place: u64) -> Option<u64> {
+        let ring = self.ring.read();
+        let skipped = usize::try_from(place.checked_sub(ring.first)?).ok()?;
+        Some(ring.written - ring.entries.get(skipped).map_or(ring.written, |entry| entry.start))
+    }
+
+    /// Entries and bytes in the ring.
+    pub fn usage(&self) -> (usize, u64) {
+        let ring = self.ring.read();
+        (ring.entries.len(), ring.bytes())
+    }
+
+    /// Registers a reader.
+    pub fn reader(self: &Arc<Self>) -> Reader {
+        let id = self.next_reader.fetch_add(1, Ordering::Relaxed);
+        let waker = Arc::new(AtomicWaker::new());
+        self.readers.lock().insert(id, waker.clone());
+        Reader { log: self.clone(), id, waker }
+    }
+
+    /// How many readers are registered.
+    pub fn readers(&self) -> usize {
+        self.readers.lock().len()
+    }
+
+    fn read(&self, place: u64) -> Read {
+        let ring = self.ring.read();
+        let Some(skipped) = place.checked_sub(ring.first) else { return Read::Lagged };
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        let Some(first) = ring.entries.get(skipped) else {
+            return if ring.closed { Read::Closed } else { Read::Pending };
+        };
+        let enough = first.start + READ_BYTES;
+        let (mut frames, mut next) = (Vec::new(), place);
+        for entry in ring.entries.range(skipped..).take_while(|entry| entry.start < enough) {
+            frames.extend_from_slice(&entry.frames);
+            next += 1;
+        }
+        Read::Frames(frames, next)
+    }
+
+    fn wake(&self) {
+        for waker in self.readers.lock().values() {
+            waker.wake();
+        }
+    }
+}
+
+impl Reader {
+    /// Reads at a place. If that is [`Read::Pending`], `waker` is woken by the next append.
+    pub fn poll(&self, place: u64, waker: &Waker) -> Read {
+        let read = self.log.read(place);
+        if read != Read::Pending {
+            return read;
+        }
+        self.waker.register(waker);
+        // Something may have been appended just before the registration.
+        self.log.read(place)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.log.readers.lock().remove(&self.id);
+    }
+}
+
+impl Ring {
+    fn bytes(&self) -> u64 {
+        self.written - self.entries.front().map_or(self.written, |entry| entry.start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicUsize, Ordering},
+        task::Wake,
+    };
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn entry(text: &'static str) -> Vec<Bytes> {
+        vec![Bytes::from_static(text.as_bytes())]
+    }
+
+    #[test]
+    fn readers_see_every_frame_once_and_in_order() {
+        let log = FrameLog::new(Limits::default());
+        let reader = log.reader();
+        log.append(entry("a"));
+        log.append([entry("b"), entry("c")].concat());
+        let Read::Frames(frames, next) = reader.poll(0, Waker::noop()) else { panic!("no frames") };
+        assert_eq!((frames.concat(), next), (b"abc".to_vec(), 2));
+        assert_eq!(reader.poll(next, Waker::noop()), Read::Pending);
+        assert_eq!(log.end(), 2);
+    }
+
+    #[test]
+    fn a_reader_takes_a_bounded_amount_at_once() {
+        let log = FrameLog::new(Limits::default());
+        let reader = log.reader();
+        for _ in 0..5 {
+            log.append(vec![vec![0; 100 << 10].into()]);
+        }
+        assert!(matches!(reader.poll(0, Waker::noop()), Read::Frames(frames, 3) if frames.len() == 3));
+        assert!(matches!(reader.poll(3, Waker::noop()), Read::Frames(frames, 5) if frames.len() == 2));
+    }
+
+    #[test]
+    fn a_waiting_reader_is_woken() {
+        let log = FrameLog::new(Limits::default());
+        let reader = log.reader();
+        let count = Arc::new(Count::default());
+        assert_eq!(reader.poll(0, &Waker::from(count.clone())), Read::Pending);
+        log.append(entry("a"));
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn the_ring_is_bounded_and_tells_who_fell_behind() {
+        let log = FrameLog::new(Limits { bytes: 4, entries: 3 });
+        let reader = log.reader();
+        for text in ["a", "b", "c", "d"] {
+            log.append(entry(text));
+        }
+        assert_eq!(log.usage(), (3, 3));
+        assert_eq!(reader.poll(0, Waker::noop()), Read::Lagged);
+        assert_eq!(log.bytes_since(0), None);
+        assert_eq!(log.bytes_since(2), Some(2));
+        log.append(entry("a large one"));
+        assert_eq!(log.usage(), (1, 11));
+        assert_eq!(reader.poll(3, Waker::noop()), Read::Lagged);
+        assert!(matches!(reader.poll(4, Waker::noop()), Read::Frames(..)));
+    }
+
+    #[test]
+    fn a_closed_log_is_read_to_its_end() {
+        let log = FrameLog::new(Limits::default());
+        let reader = log.reader();
+        log.append(entry("a"));
+        log.close();
+        assert!(matches!(reader.poll(0, Waker::noop()), Read::Frames(..)));
+        assert_eq!(reader.poll(1, Waker::noop()), Read::Closed);
+    }
+
+    #[test]
+    fn a_reader_that_is_dropped_leaves_nothing() {
+        let log = FrameLog::new(Limits::default());
+        let readers = [log.reader(), log.reader()];
+        assert_eq!(log.readers(), 2);
+        drop(readers);
+        assert_eq!(log.readers(), 0);
+    }
+}

@@ -1,0 +1,13 @@
+//! Watches where services register, and fans what changes out to Beacons.
+//!
+//! Sources ([`sources`]) turn what they watch into transactions; one actor ([`store_actor`]) applies
+//! them to the store, encodes each once and appends it to the frame log; streams ([`fanout`]) are cursors
+//! into that log. [`http`] is for people and probes.
+
+pub mod fanout;
+pub mod http;
+pub mod metrics;
+pub mod options;
+pub mod run;
+pub mod sources;
+pub mod store_actor;

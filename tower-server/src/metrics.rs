@@ -1,0 +1,93 @@
+//! Metrics of the store, the frame log and the streams. Sources bring their own.
+
+use std::{fmt, sync::Arc};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric},
+    metrics::{
+        counter::Counter,
+        gauge::{ConstGauge, Gauge},
+    },
+    registry::Registry,
+};
+
+use crate::{
+    fanout::{beacons::Beacons, log::FrameLog},
+    store_actor::StoreSummary,
+};
+
+/// Of the store actor.
+#[derive(Debug, Clone, Default)]
+pub struct StoreMetrics {
+    /// Transactions that changed something.
+    pub transactions: Counter,
+    /// Bytes of frames, each encoded once.
+    pub frame_bytes: Counter,
+    /// How often the whole store was encoded.
+    pub full_encodings: Counter,
+    revision: Gauge,
+    resources: Gauge,
+    complete: Gauge,
+    clashes: Gauge,
+    log_entries: Gauge,
+    log_bytes: Gauge,
+}
+
+impl StoreMetrics {
+    /// Registers them.
+    pub fn new(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        let registry = registry.sub_registry_with_prefix("tower");
+        let mut counter = |name: &str, help: &str, metric: &Counter| {
+            registry.register(name, help, metric.clone());
+        };
+        counter("store_transactions", "Transactions that changed the store", &metrics.transactions);
+        counter("log_appended_bytes", "Bytes of frames, each encoded once", &metrics.frame_bytes);
+        counter("store_full_encodings", "Times that the whole store was encoded", &metrics.full_encodings);
+        let mut gauge = |name: &str, help: &str, metric: &Gauge| {
+            registry.register(name, help, metric.clone());
+        };
+        gauge("store_revision", "Transactions since the start", &metrics.revision);
+        gauge("store_resources", "Resources in the store", &metrics.resources);
+        gauge("store_complete", "1 if every source that is not optional is loaded", &metrics.complete);
+        gauge("store_clashes", "Changes refused because another source owns the key", &metrics.clashes);
+        gauge("log_entries", "Entries in the frame log", &metrics.log_entries);
+        gauge("log_bytes", "Bytes in the frame log", &metrics.log_bytes);
+        metrics
+    }
+
+    /// Sets the gauges.
+    pub fn observe(&self, store: &StoreSummary, (entries, bytes): (usize, u64)) {
+        self.revision.set(to_i64(store.revision));
+        self.resources.set(to_i64(store.resources as u64));
+        self.complete.set(i64::from(store.complete));
+        self.clashes.set(to_i64(store.clashes));
+        self.log_entries.set(to_i64(entries as u64));
+        self.log_bytes.set(to_i64(bytes));
+    }
+}
+
+/// Of the streams, read when asked for.
+#[derive(Debug)]
+pub struct StreamCollector {
+    /// Who is connected.
+    pub beacons: Arc<Beacons>,
+    /// Who reads.
+    pub log: Arc<FrameLog>,
+}
+
+impl Collector for StreamCollector {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut gauge = |name: &str, help: &str, value: usize| {
+            let gauge = ConstGauge::new(to_i64(value as u64));
+            gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+        };
+        gauge("tower_beacons_connected", "Beacons connected", self.beacons.len())?;
+        gauge("tower_log_readers", "Streams that read the frame log", self.log.readers())
+    }
+}
+
+fn to_i64(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

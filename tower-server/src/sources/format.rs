@@ -1,0 +1,289 @@
+//! What registrations look like. Each format is a pure function from a member's name and data, in a file
+//! of its own; another format is another file, another variant, and another word.
+
+mod hostport;
+mod json;
+mod kingpin;
+mod serverset;
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use tower_proto::v1::endpoint::State;
+
+use super::address::{Host, NotAnAddress};
+
+/// Larger data is refused before it is parsed.
+pub const MAX_DATA_BYTES: usize = 64 << 10;
+
+/// How members are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Pinterest KingPin: the name ends in `host:port`.
+    Kingpin,
+    /// Twitter ServerSets, as JSON.
+    Serverset,
+    /// `host:port`, in the data or as the name.
+    Hostport,
+}
+
+/// Not the word of a format.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is unknown; it is one of {list}", list = Format::WORDS.join(", "))]
+pub struct UnknownFormat(String);
+
+/// One endpoint, as it was registered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Registration {
+    /// An address, or a name to be resolved.
+    pub host: Host,
+    /// 1 to 65535.
+    pub port: u16,
+    /// Empty for the main port.
+    pub port_name: String,
+    /// Relative to the others; absent means 1.
+    pub weight: Option<f64>,
+    /// Whether it wants traffic.
+    pub state: State,
+    /// Where it is.
+    pub zone: String,
+    /// Where that is.
+    pub region: String,
+    /// A part of the zone.
+    pub sub_zone: String,
+    /// All else that it says.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// What a member registers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// The endpoints, the main one first.
+    pub registrations: Vec<Registration>,
+    /// What was odd, but did not hinder.
+    pub remarks: Vec<String>,
+}
+
+/// Why a member is malformed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// More data than [`MAX_DATA_BYTES`].
+    #[error("{0} bytes of data, more than {MAX_DATA_BYTES}")]
+    TooLarge(usize),
+    /// No data, in a format that needs some.
+    #[error("no data")]
+    Empty,
+    /// Data that is not JSON.
+    #[error("not JSON: {0}")]
+    NotJson(String),
+    /// A field that is missing, or not what it should be.
+    #[error("field {field:?}: {problem}")]
+    Field {
+        /// The path of the field.
+        field: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Neither name nor data is an address.
+    #[error("name {name:?}: {by_name}; data {data:?}: {by_data}")]
+    NoAddress {
+        /// The part of the name that should be an address.
+        name: String,
+        /// Why it is none.
+        by_name: NotAnAddress,
+        /// The beginning of the data.
+        data: String,
+        /// Why it is none.
+        by_data: NotAnAddress,
+    },
+}
+
+impl Format {
+    /// The words of all formats.
+    pub const WORDS: [&str; 3] = ["kingpin", "serverset", "hostport"];
+
+    /// Whether a child of a service's directory with this name is a member.
+    pub fn is_member(self, name: &str) -> bool {
+        match self {
+            Self::Kingpin | Self::Hostport => true,
+            Self::Serverset => serverset::is_member(name),
+        }
+    }
+
+    /// What a member registers.
+    ///
+    /// # Errors
+    /// If the member is malformed.
+    pub fn decode(self, name: &str, data: &[u8]) -> Result<Decoded, DecodeError> {
+        if data.len() > MAX_DATA_BYTES {
+            return Err(DecodeError::TooLarge(data.len()));
+        }
+        match self {
+            Self::Kingpin => kingpin::decode(name, data),
+            Self::Serverset => serverset::decode(name, data),
+            Self::Hostport => hostport::decode(name, data),
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "kingpin" => Ok(Self::Kingpin),
+            "serverset" => Ok(Self::Serverset),
+            "hostport" => Ok(Self::Hostport),
+            other => Err(UnknownFormat(other.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kingpin => "kingpin",
+            Self::Serverset => "serverset",
+            Self::Hostport => "hostport",
+        })
+    }
+}
+
+impl Registration {
+    /// An endpoint that says nothing but its address.
+    pub fn new(host: Host, port: u16) -> Self {
+        Self {
+            host,
+            port,
+            port_name: String::new(),
+            weight: None,
+            state: State::Up,
+            zone: String::new(),
+            region: String::new(),
+            sub_zone: String::new(),
+            labels: BTreeMap::new(),
+        }
+    }
+
+    /// Adds what the path of the registration says. It is the operator's word, so it wins over the
+    /// registration's own.
+    pub fn add_labels<'a>(&mut self, labels: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        self.labels.extend(labels.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())));
+    }
+
+    /// Labels that have a field of their own move there: `zone`, or else `az`, to the zone.
+    pub fn settle_labels(&mut self) {
+        let az = self.labels.remove("az");
+        if let Some(zone) = self.labels.remove("zone").or(az) {
+            self.zone = zone;
+        }
+    }
+}
+
+impl Decoded {
+    /// One endpoint, and nothing odd.
+    fn one(registration: Registration) -> Self {
+        Self { registrations: vec![registration], remarks: Vec::new() }
+    }
+}
+
+/// The text of some data, without what writers leave around it.
+fn text(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok().map(|text| text.trim_matches(|c: char| c.is_whitespace() || c == '\0'))
+}
+
+/// The beginning of some data, to be shown.
+fn excerpt(data: &[u8]) -> String {
+    const SHOWN: usize = 60;
+    String::from_utf8_lossy(&data[..data.len().min(SHOWN)]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn words_and_formats_correspond() {
+        for word in Format::WORDS {
+            assert_eq!(word.parse::<Format>().unwrap().to_string(), word);
+        }
+        let error = "auto".parse::<Format>().unwrap_err();
+        assert_eq!(error.to_string(), "\"auto\" is unknown; it is one of kingpin, serverset, hostport");
+    }
+
+    #[test]
+    fn large_data_is_refused_before_it_is_parsed() {
+        let data = vec![b' '; MAX_DATA_BYTES + 1];
+        for word in Format::WORDS {
+            let error = word.parse::<Format>().unwrap().decode("10.0.0.1:80", &data).unwrap_err();
+            assert_eq!(error.to_string(), "65537 bytes of data, more than 65536");
+        }
+    }
+
+    #[test]
+    fn zones_leave_the_labels() {
+        let check = |labels: &[(&str, &str)], zone: &str| {
+            let mut registration = Registration::new(Host::Name("h".into()), 1);
+            registration.add_labels(labels.iter().copied());
+            registration.settle_labels();
+            assert_eq!(registration.zone, zone);
+            assert!(registration.labels.keys().all(|name| name == "rack"));
+        };
+        check(&[("az", "a"), ("rack", "7")], "a");
+        check(&[("az", "a"), ("zone", "b")], "b");
+        check(&[("rack", "7")], "");
+    }
+
+    fn json_like() -> impl Strategy<Value = String> {
+        let word = prop::sample::select(vec![
+            "{",
+            "}",
+            "[",
+            "]",
+            ":",
+            ",",
+            "\"host\"",
+            "\"port\"",
+            "\"serviceEndpoint\"",
+            "\"status\"",
+            "\"additionalEndpoints\"",
+            "\"metadata\"",
+            "\"weight\"",
+            "\"10.0.0.1\"",
+            "\"80\"",
+            "80",
+            "-1",
+            "1e999",
+            "null",
+            "true",
+            "\"shard\"",
+            "\"\\u0000\"",
+            " ",
+        ]);
+        prop::collection::vec(word, 0..40).prop_map(|words| words.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn decoding_never_panics(name in ".{0,60}", data in prop::collection::vec(any::<u8>(), 0..200), json in json_like()) {
+            for word in Format::WORDS {
+                let format: Format = word.parse().unwrap();
+                let _ = format.is_member(&name);
+                let _ = format.decode(&name, &data);
+                let _ = format.decode(&name, name.as_bytes());
+                let _ = format.decode(&name, json.as_bytes());
+            }
+        }
+
+        #[test]
+        fn what_is_decoded_can_be_published(name in "[0-9a-f-]{0,20}[a-z0-9.:\\[\\]]{1,20}:[0-9]{1,6}") {
+            for format in [Format::Kingpin, Format::Hostport] {
+                if let Ok(decoded) = format.decode(&name, b"") {
+                    prop_assert_eq!(decoded.registrations.len(), 1);
+                    prop_assert_ne!(decoded.registrations[0].port, 0);
+                }
+            }
+        }
+    }
+}

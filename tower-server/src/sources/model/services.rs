@@ -1,0 +1,76 @@
+//! The services that a source knows: those with a place, whether or not anything is registered there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Services by name.
+#[derive(Debug, Default)]
+pub(super) struct Services {
+    known: BTreeMap<Arc<str>, Service>,
+    dirty: BTreeSet<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct Service {
+    /// Path and creation of each place.
+    places: BTreeMap<Arc<str>, u64>,
+    gone_at: u64,
+    published: bool,
+}
+
+/// How a service differs from what was published, and at which position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Difference {
+    Appeared(u64),
+    Gone(u64),
+}
+
+impl Services {
+    /// A service has a place.
+    pub(super) fn add(&mut self, name: &Arc<str>, path: &Arc<str>, created: u64) {
+        let service = self.known.entry(name.clone()).or_default();
+        if service.places.insert(path.clone(), created).is_none() {
+            self.dirty.insert(name.clone());
+        }
+    }
+
+    /// A service has a place no more.
+    pub(super) fn remove(&mut self, name: &Arc<str>, path: &Arc<str>, index: u64) {
+        if let Some(service) = self.known.get_mut(name) {
+            service.places.remove(path);
+            service.gone_at = service.gone_at.max(index);
+            self.dirty.insert(name.clone());
+        }
+    }
+
+    /// What differs from what was published, which then counts as published.
+    pub(super) fn take_differences(&mut self) -> Vec<(Arc<str>, Difference)> {
+        let mut differences = Vec::new();
+        for name in std::mem::take(&mut self.dirty) {
+            let Some(service) = self.known.get_mut(&name) else { continue };
+            match service.places.values().min() {
+                Some(created) if !service.published => {
+                    differences.push((name, Difference::Appeared(*created)));
+                    service.published = true;
+                }
+                Some(_) => {}
+                None => {
+                    let service = self.known.remove(&name).unwrap_or_default();
+                    if service.published {
+                        differences.push((name, Difference::Gone(service.gone_at)));
+                    }
+                }
+            }
+        }
+        differences
+    }
+
+    /// How many have a place. Those that have none, any more, are still known until that is published.
+    pub(super) fn len(&self) -> usize {
+        let homeless =
+            |name: &&Arc<str>| self.known.get(*name).is_some_and(|service| service.places.is_empty());
+        self.known.len() - self.dirty.iter().filter(homeless).count()
+    }
+}

@@ -1,0 +1,358 @@
+//! The store actor's logic, without the actor.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use prost::Message;
+use serde::Serialize;
+use tower_common::{
+    resource::{Origin, ResourceKey},
+    store::{Changes, Store, Transaction, is_complete},
+    view::domains::{Domains, claim_of},
+};
+use tower_proto::v1;
+use tracing::{info, warn};
+
+use crate::fanout::frame::{self, Parts};
+
+/// A store with revisions.
+#[derive(Debug)]
+pub struct StoreCore {
+    scope: String,
+    store: Store,
+    revision: u64,
+    domains: Domains,
+    /// Operations that were refused because another source owns the key.
+    clashes: u64,
+}
+
+/// How a store is.
+#[derive(Debug, Clone, Serialize)]
+pub struct StoreSummary {
+    /// How many transactions have changed it.
+    pub revision: u64,
+    /// How many resources it holds.
+    pub resources: usize,
+    /// Whether every source that is not optional has been read.
+    pub complete: bool,
+    /// Operations refused because another source owns the key.
+    pub clashes: u64,
+}
+
+/// One service, as discovered.
+#[derive(Debug, Clone, Serialize)]
+pub struct ServiceSummary {
+    /// Its name.
+    pub service: String,
+    /// How many endpoints it has, of all sources.
+    pub endpoints: usize,
+    /// The host name by which it is called, besides the one with `.mesh`.
+    pub domain: Option<String>,
+    /// Why it has none.
+    pub refused: Option<String>,
+}
+
+impl StoreCore {
+    /// An empty store of this scope.
+    pub fn new(scope: &str) -> Self {
+        Self {
+            scope: scope.to_owned(),
+            store: Store::new(),
+            revision: 0,
+            domains: Domains::default(),
+            clashes: 0,
+        }
+    }
+
+    /// Applies a transaction, and returns it as frames, unless it changes nothing that a Beacon must know
+    /// at once: a position that moves alone is told by the next heartbeat.
+    pub fn apply(&mut self, mut transaction: Transaction) -> Option<Vec<Bytes>> {
+        self.refuse_clashes(&mut transaction);
+        let origins: BTreeMap<ResourceKey, Origin> = transaction.removals.iter().cloned().collect();
+        let sources: Vec<String> = transaction.sources.iter().map(|status| status.source.clone()).collect();
+        let before = self.states(&sources);
+        let changes = self.store.apply(transaction);
+        let after = self.states(&sources);
+        if changes.upserted.is_empty() && changes.removed.is_empty() && before == after {
+            return None;
+        }
+        let loaded = |source: &&String| {
+            let complete = |states: &BTreeMap<String, v1::SourceState>| {
+                states.get(*source).is_some_and(|state| is_complete(*state))
+            };
+            complete(&after) && !complete(&before)
+        };
+        let full_sources: Vec<String> = sources.iter().filter(loaded).cloned().collect();
+        self.claim_domains(&changes);
+        self.revision += 1;
+        let removals = changes.removed.into_iter().map(|key| {
+            let origin = origins[&key].clone();
+            (key, origin)
+        });
+        let mut upserted: BTreeSet<&ResourceKey> = changes.upserted.iter().collect();
+        for source in &full_sources {
+            upserted.extend(self.store.keys_from(source));
+        }
+        Some(frame::delivery(Parts {
+            from: Some(self.revision - 1),
+            upserts: upserted.into_iter().filter_map(|key| self.store.get(key)).collect(),
+            full_sources,
+            to: self.revision,
+            removals: removals.collect(),
+            sources: self
+                .store
+                .sources()
+                .filter(|status| sources.contains(&status.source))
+                .cloned()
+                .collect(),
+            digest: self.store.digest(),
+        }))
+    }
+
+    /// Everything, as frames.
+    pub fn full(&self) -> Vec<Bytes> {
+        frame::delivery(Parts {
+            from: None,
+            full_sources: Vec::new(),
+            to: self.revision,
+            upserts: self.store.iter().collect(),
+            removals: Vec::new(),
+            sources: self.store.sources().cloned().collect(),
+            digest: self.store.digest(),
+        })
+    }
+
+    /// A sign of life, as a frame.
+    pub fn heartbeat(&self) -> Bytes {
+        frame::framed(&v1::WatchResponse {
+            heartbeat: Some(v1::Heartbeat {
+                revision: self.revision,
+                sources: self.store.sources().cloned().collect(),
+                digest: Some(self.store.digest().to_proto()),
+            }),
+            ..Default::default()
+        })
+    }
+
+    /// How the store is.
+    pub fn summary(&self) -> StoreSummary {
+        StoreSummary {
+            revision: self.revision,
+            resources: self.store.len(),
+            complete: self.store.is_complete(),
+            clashes: self.clashes,
+        }
+    }
+
+    /// All services by name.
+    pub fn services(&self) -> Vec<ServiceSummary> {
+        let mut endpoints: BTreeMap<&str, usize> = BTreeMap::new();
+        for resource in self.store.iter() {
+            match v1::Kind::try_from(resource.key().kind) {
+                Ok(v1::Kind::Endpoint) => *endpoints.entry(&resource.key().service).or_default() += 1,
+                Ok(v1::Kind::Service) => {
+                    endpoints.entry(&resource.key().service).or_default();
+                }
+                _ => {}
+            }
+        }
+        let refused: BTreeMap<_, _> =
+            self.domains.refused().map(|(service, error)| (&**service, error.to_string())).collect();
+        let summary = |(service, endpoints): (&str, usize)| ServiceSummary {
+            service: service.to_owned(),
+            endpoints,
+            domain: self.domains.granted(service),
+            refused: refused.get(service).cloned(),
+        };
+        endpoints.into_iter().map(summary).collect()
+    }
+
+    /// The endpoints of a service, each with the id of its source.
+    pub fn endpoints(&self, service: &str) -> Vec<(String, v1::Endpoint)> {
+        self.store
+            .of_service(&self.scope, v1::Kind::Endpoint, service)
+            .filter_map(|resource| {
+                let endpoint = v1::Endpoint::decode(resource.body().clone()).ok()?;
+                Some((resource.origin().source.to_string(), endpoint))
+            })
+            .collect()
+    }
+
+    /// A key belongs to the source that brought it first, until that source takes it back.
+    fn refuse_clashes(&mut self, transaction: &mut Transaction) {
+        let store = &self.store;
+        let mut clashes = 0;
+        let mut owns = |key: &ResourceKey, source: &str| {
+            let owner = store.get(key).map(|held| &*held.origin().source);
+            let clash = owner.is_some_and(|owner| owner != source);
+            if clash {
+                warn!(%key, source, owner, "a source wants a key that another owns; the owner keeps it");
+                clashes += 1;
+            }
+            !clash
+        };
+        transaction.upserts.retain(|resource| owns(resource.key(), &resource.origin().source));
+        transaction.removals.retain(|(key, origin)| owns(key, &origin.source));
+        self.clashes += clashes;
+    }
+
+    fn states(&self, sources: &[String]) -> BTreeMap<String, v1::SourceState> {
+        let moved = self.store.sources().filter(|status| sources.contains(&status.source));
+        moved.map(|status| (status.source.clone(), status.state())).collect()
+    }
+
+    fn claim_domains(&mut self, changes: &Changes) {
+        let services = changes.keys().filter(|key| key.kind == i32::from(v1::Kind::Service));
+        for service in services.map(|key| &key.service) {
+            let claim = claim_of(&self.store, &self.scope, service);
+            for affected in self.domains.claim(service, claim) {
+                if let Some((_, error)) = self.domains.refused().find(|(name, _)| **name == affected) {
+                    info!(service = &*affected, %error, "a service cannot be called by name");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_common::{
+        delivery::{Delivery, Event, Staging, verify},
+        resource::Resource,
+    };
+
+    use super::*;
+
+    fn resource(kind: v1::Kind, source: &str, name: &str, body: &'static str) -> Resource {
+        let key = ResourceKey::new("", kind, "web", name);
+        let origin = Origin { source: source.into(), index: 1 };
+        Resource::new(key, origin, Bytes::from_static(body.as_bytes()))
+    }
+
+    fn endpoint(source: &str, name: &str, body: &'static str) -> Resource {
+        resource(v1::Kind::Endpoint, source, name, body)
+    }
+
+    fn status(state: v1::SourceState, index: u64) -> v1::SourceStatus {
+        let position = v1::Position { source: "zk".into(), incarnation: "1".into(), index };
+        v1::SourceStatus {
+            source: "zk".into(),
+            state: state.into(),
+            position: Some(position),
+            optional: false,
+        }
+    }
+
+    fn upsert(resources: &[Resource]) -> Transaction {
+        Transaction { upserts: resources.to_vec(), ..Default::default() }
+    }
+
+    fn removal(resource: &Resource, source: &str) -> Transaction {
+        let gone = Origin { source: source.into(), index: 2 };
+        Transaction { removals: vec![(resource.key().clone(), gone)], ..Default::default() }
+    }
+
+    fn deliveries(frames: &[Bytes]) -> Vec<Delivery> {
+        let mut staging = Staging::new();
+        let welcome = v1::WatchResponse { welcome: Some(v1::Welcome::default()), ..Default::default() };
+        staging.accept(welcome).unwrap();
+        let mut deliveries = Vec::new();
+        for frame in frames {
+            let message = v1::WatchResponse::decode(frame.slice(5..)).unwrap();
+            for event in staging.accept(message).unwrap() {
+                if let Event::Delivery(delivery) = event {
+                    deliveries.push(delivery);
+                }
+            }
+        }
+        deliveries
+    }
+
+    #[test]
+    fn a_mirror_fed_with_frames_equals_the_store() {
+        let mut core = StoreCore::new("");
+        core.apply(Transaction { sources: vec![status(v1::SourceState::Live, 1)], ..Default::default() });
+        core.apply(upsert(&[endpoint("zk", "a", "1"), endpoint("zk", "b", "1")]));
+        let mut frames = core.full();
+        frames.extend(core.apply(upsert(&[endpoint("zk", "a", "2")])).unwrap());
+        frames.extend(core.apply(removal(&endpoint("zk", "b", "1"), "zk")).unwrap());
+        let mut mirror = Store::new();
+        for delivery in deliveries(&frames) {
+            let (revision, digest) = (delivery.to_revision, delivery.digest.clone());
+            delivery.apply(&mut mirror);
+            verify(&mirror, revision, &digest).unwrap();
+        }
+        assert_eq!(mirror.digest(), core.store.digest());
+        assert_eq!((mirror.len(), core.summary().revision), (1, 4));
+    }
+
+    #[test]
+    fn the_first_whole_reading_of_a_source_replaces_what_mirrors_held_of_it() {
+        let mut core = StoreCore::new("");
+        let sources = |state| vec![status(state, 1)];
+        core.apply(Transaction { sources: sources(v1::SourceState::Loading), ..Default::default() });
+        core.apply(upsert(&[endpoint("zk", "a", "1")]));
+        let frames = core.full();
+        let mut mirror = Store::new();
+        mirror.apply(Transaction {
+            upserts: vec![endpoint("zk", "old", "1")],
+            sources: sources(v1::SourceState::Live),
+            ..Default::default()
+        });
+        let loaded = Transaction {
+            upserts: vec![endpoint("zk", "b", "1")],
+            sources: sources(v1::SourceState::Live),
+            ..Default::default()
+        };
+        let frames = [frames, core.apply(loaded).unwrap()].concat();
+        let sizes: Vec<usize> = deliveries(&frames)
+            .into_iter()
+            .map(|delivery| {
+                delivery.apply(&mut mirror);
+                mirror.len()
+            })
+            .collect();
+        assert_eq!(sizes, [2, 2], "the old one stays until the source has been read");
+        assert_eq!(mirror.digest(), core.store.digest());
+    }
+
+    #[test]
+    fn what_changes_nothing_is_not_sent() {
+        let mut core = StoreCore::new("");
+        let live =
+            |index| Transaction { sources: vec![status(v1::SourceState::Live, index)], ..Default::default() };
+        assert!(core.apply(live(1)).is_some(), "a state is news");
+        assert!(core.apply(live(2)).is_none(), "a position alone is not");
+        assert!(core.apply(upsert(&[endpoint("zk", "a", "1")])).is_some());
+        assert!(core.apply(upsert(&[endpoint("zk", "a", "1")])).is_none());
+        assert_eq!(core.summary().revision, 2);
+        let heartbeat = v1::WatchResponse::decode(core.heartbeat().slice(5..)).unwrap().heartbeat.unwrap();
+        assert_eq!(heartbeat.sources[0].position.as_ref().unwrap().index, 2);
+    }
+
+    #[test]
+    fn a_key_belongs_to_the_source_that_brought_it() {
+        let mut core = StoreCore::new("");
+        core.apply(upsert(&[endpoint("zk", "a", "1")]));
+        assert!(core.apply(upsert(&[endpoint("files", "a", "2")])).is_none());
+        assert!(core.apply(removal(&endpoint("zk", "a", "1"), "files")).is_none());
+        assert_eq!(core.summary().clashes, 2);
+        core.apply(removal(&endpoint("zk", "a", "1"), "zk"));
+        assert!(core.apply(upsert(&[endpoint("files", "a", "2")])).is_some());
+    }
+
+    #[test]
+    fn services_are_listed_with_their_host_names() {
+        let mut core = StoreCore::new("");
+        let mut clash = resource(v1::Kind::Service, "zk", "zk", "");
+        let key = ResourceKey::new("", v1::Kind::Service, "WEB", "zk");
+        core.apply(upsert(&[clash.clone(), endpoint("zk", "a", "")]));
+        clash = Resource::new(key, Origin { source: "zk".into(), index: 9 }, Bytes::new());
+        core.apply(upsert(&[clash]));
+        let services = core.services();
+        assert_eq!((services[0].service.as_str(), services[0].domain.as_deref()), ("WEB", None));
+        assert!(services[0].refused.as_ref().unwrap().contains("belongs to the service \"web\""));
+        assert_eq!((services[1].endpoints, services[1].domain.as_deref()), (1, Some("web")));
+        assert_eq!(core.endpoints("web").len(), 1);
+    }
+}
