@@ -7,8 +7,8 @@
 //! - `protocol`, `sotw`, `delta`: where the two variants differ
 //! - `offer`: what one client may have now, make before break
 //! - `node`: what a client says of itself
-//! - `driver`, [`service`]: a stream of a client, from its first byte to its end
-//! - [`clients`], [`metrics`]: what operators see
+//! - `driver`, [`mod@service`]: a stream of a client, from its first byte to its end
+//! - [`mod@clients`], [`mod@metrics`]: what operators see
 //!
 //! There is no cache, and no task or queue per stream: a response is made from the newest composition
 //! when the connection has room for it.

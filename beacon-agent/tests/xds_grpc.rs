@@ -109,7 +109,7 @@ impl World {
 
 impl<Request, Response> Stream<Request, Response> {
     async fn send(&self, request: Request) {
-        self.requests.send(request).await.ok().expect("the stream is open");
+        self.requests.send(request).await.map_err(|_| ()).expect("the stream is open");
     }
 
     async fn next(&mut self) -> Response {

@@ -5,6 +5,7 @@
 //! state of the world and delta are in [`super::sotw`] and [`super::delta`].
 
 use std::{
+    cmp::Ordering,
     collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
@@ -40,8 +41,10 @@ pub(super) struct Channel {
     pub(super) must_answer: bool,
     /// Something happened since nothing was found to send.
     pub(super) stirred: bool,
-    /// What was there when it was looked at last.
+    /// What was there when it was looked at last, and whether absence was known.
     seen: Option<(Layer, bool)>,
+    /// What the client knows, except for names that are due: only what differs from it can be news.
+    agreed: Option<Layer>,
     held_since: Option<Instant>,
 }
 
@@ -87,6 +90,7 @@ impl Channel {
             must_answer: false,
             stirred: true,
             seen: None,
+            agreed: None,
             held_since: None,
         }
     }
@@ -102,6 +106,9 @@ impl Channel {
         let waiting = self.must_answer && !change.wildcard_ended && !subscription.is_empty();
         self.must_answer = waiting || change.wildcard_asked;
         self.due.extend(change.asked.iter().cloned());
+        if !change.is_empty() {
+            self.agreed = None;
+        }
     }
 
     /// Takes note of the answer to a response. `None` if the nonce is not of one that waits for it.
@@ -140,28 +147,56 @@ impl Channel {
             self.held_since = None;
             return None;
         }
-        P::tidy(self, layer);
         let free = !self.ledger.is_waiting() || self.held_until().is_some_and(|end| end <= moment.now);
-        if let Some(selection) = P::select(self, layer, moment.complete, free) {
-            if free {
-                self.held_since = None;
-            }
+        // The answer to a wildcard is its content.
+        let news = (free || self.must_answer).then(|| self.news::<P>(layer));
+        let selection = P::select(self, layer, moment.complete, news.as_ref());
+        if news.is_some() {
+            self.held_since = None;
+            self.agreed = Some(layer.clone());
+        }
+        if let Some(selection) = selection {
             return Some(self.commit(selection, layer, nonce));
         }
-        if free {
-            self.held_since = None;
-            self.stirred = false;
-        } else if self.kind.longest_hold().is_none() {
-            // The answer that it waits for stirs it again.
+        if free || self.kind.longest_hold().is_none() {
+            // If not free: the answer that it waits for stirs it again.
             self.stirred = false;
         } else if self.held_since.is_none() {
-            if P::select(self, layer, moment.complete, true).is_some() {
-                self.held_since = Some(moment.now);
-            } else {
+            if self.news::<P>(layer).is_empty() {
                 self.stirred = false;
+            } else {
+                self.held_since = Some(moment.now);
             }
         }
         None
+    }
+
+    /// The names of which the client knows something else than what is.
+    fn news<P: Protocol>(&mut self, layer: &Layer) -> BTreeSet<Arc<str>> {
+        let Self { subscription, ledger, agreed, .. } = self;
+        let differs = |name: &&Arc<str>| ledger.differs(name, layer.get(*name));
+        let mut news: BTreeSet<Arc<str>> = match &agreed {
+            Some(agreed) => differences(agreed, layer)
+                .filter(|name| subscription.covers(name))
+                .filter(differs)
+                .cloned()
+                .collect(),
+            None if subscription.wildcard() => {
+                layer.keys().chain(ledger.names()).filter(differs).cloned().collect()
+            }
+            None => subscription.names().iter().filter(differs).cloned().collect(),
+        };
+        if !P::tells_removals(self.kind) {
+            // The client keeps what it is not told of. What is created again is sent again.
+            news.retain(|name| {
+                let there = layer.contains_key(name);
+                if !there {
+                    ledger.forget(name);
+                }
+                there
+            });
+        }
+        news
     }
 
     fn look(&mut self, layer: &Layer, complete: bool) {
@@ -176,6 +211,21 @@ impl Channel {
     pub(super) fn held_until(&self) -> Option<Instant> {
         let limit: Duration = self.kind.longest_hold()?;
         self.held_since.map(|since| since + limit)
+    }
+
+    /// The names that are due, and with `news` these and what is doubtful. What was rejected is not sent
+    /// along with a mere answer, which it might spoil.
+    pub(super) fn names_to_send<'a>(
+        &'a self,
+        news: Option<&'a BTreeSet<Arc<str>>>,
+    ) -> BTreeSet<&'a Arc<str>> {
+        let mut names: BTreeSet<&Arc<str>> = self.due.iter().collect();
+        let asked = names.len();
+        names.extend(news.into_iter().flatten());
+        if names.len() > asked {
+            names.extend(self.ledger.doubtful());
+        }
+        names
     }
 
     /// The resources that are wanted and exist, by name.
@@ -198,6 +248,12 @@ impl Channel {
     fn commit(&mut self, selection: Selection, layer: &Layer, nonce: Nonce) -> Batch {
         let version = self.version(layer);
         let Selection { resources, removed, left_over, whole, .. } = selection;
+        if whole {
+            self.agreed = Some(layer.clone());
+        } else if self.agreed.as_ref().is_some_and(|agreed| !Arc::ptr_eq(agreed, layer)) {
+            // The client has something newer of these names, and of others it has not.
+            self.agreed = None;
+        }
         let refreshed = self.ledger.record(&Entry {
             nonce,
             version,
@@ -243,4 +299,31 @@ impl Selection {
         let empty = self.resources.is_empty() && self.removed.is_empty();
         (!empty).then_some(self)
     }
+}
+
+/// The names that are in one layer only, or have other content.
+fn differences<'a>(old: &'a Layer, new: &'a Layer) -> impl Iterator<Item = &'a Arc<str>> {
+    let (mut olds, mut news) = (old.iter().peekable(), new.iter().peekable());
+    std::iter::from_fn(move || {
+        loop {
+            let order = match (olds.peek(), news.peek()) {
+                (None, None) => return None,
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                // Most names are the very same: a layer is made from the one before.
+                (Some((old, _)), Some((new, _))) if Arc::ptr_eq(old, new) => Ordering::Equal,
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+            };
+            match order {
+                Ordering::Less => return olds.next().map(|(name, _)| name),
+                Ordering::Greater => return news.next().map(|(name, _)| name),
+                Ordering::Equal => {
+                    let ((_, old), (name, new)) = (olds.next()?, news.next()?);
+                    if old.version != new.version {
+                        return Some(name);
+                    }
+                }
+            }
+        }
+    })
 }

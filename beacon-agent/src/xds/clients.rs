@@ -251,7 +251,7 @@ impl Exchange {
 }
 
 impl Reason {
-    /// Reads an Envoy's message. There is nothing else to tell by: the code is always INTERNAL.
+    /// Reads an Envoy's message. There is nothing else to tell by: the code is the same for both.
     pub(super) fn of(message: &str) -> Self {
         const HOST: [&str; 5] = [
             "Address already in use",

@@ -75,11 +75,6 @@ impl Ledger {
         self.told.keys()
     }
 
-    /// How many they are.
-    pub(super) fn len(&self) -> usize {
-        self.told.len()
-    }
-
     /// The names in rejected responses that were not sent again yet.
     pub(super) fn doubtful(&self) -> impl Iterator<Item = &Arc<str>> {
         self.told.iter().filter(|(_, told)| told.doubtful).map(|(name, _)| name)
@@ -95,6 +90,11 @@ impl Ledger {
     /// Keeps these names only. The client has forgotten the others, or never knew them.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Arc<str>) -> bool) {
         self.told.retain(|name, _| keep(name));
+    }
+
+    /// The client need not be thought to have this any more.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.told.remove(name);
     }
 
     /// The newest response, answered or not.
@@ -279,7 +279,7 @@ mod tests {
     fn removals_are_remembered_until_they_are_acknowledged() {
         let mut ledger = Ledger::new();
         send(&mut ledger, 1, &[], &["a", "b"]);
-        assert_eq!(ledger.len(), 2);
+        assert_eq!(ledger.names().count(), 2);
         ledger.settle(1, true, &BTreeSet::from(["b".into()]));
         assert_eq!(ledger.names().map(|name| &**name).collect::<Vec<_>>(), ["b"]);
     }

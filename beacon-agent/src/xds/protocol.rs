@@ -1,5 +1,7 @@
 //! What state of the world and delta have in common, and the words for what a request was.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use prost::Message;
 use tower_common::view::Layer;
 use tower_proto::envoy::{envoy::config::core::v3::Node, google::rpc::Status};
@@ -32,11 +34,16 @@ pub(super) trait Protocol: Send + Sync + 'static {
     /// Takes a request in. `first`: it is the first of its type on this stream.
     fn receive(channel: &mut Channel, request: Self::Request, first: bool) -> Option<Answer>;
 
-    /// Forgets what the client need not be thought to have.
-    fn tidy(channel: &mut Channel, layer: &Layer);
+    /// Whether a response can say that a resource of this type is gone.
+    fn tells_removals(kind: ResourceType) -> bool;
 
-    /// What is to be sent now: answers to what the client asked for and, if `content`, whatever is new.
-    fn select(channel: &Channel, layer: &Layer, complete: bool, content: bool) -> Option<Selection>;
+    /// What is to be sent now: answers to what the client asked for, and with `news` these as well.
+    fn select(
+        channel: &Channel,
+        layer: &Layer,
+        complete: bool,
+        news: Option<&BTreeSet<Arc<str>>>,
+    ) -> Option<Selection>;
 
     /// The message.
     fn response(batch: Batch, identifier: &str) -> Self::Response;

@@ -10,4 +10,3 @@ mod outlines;
 mod random;
 mod rejections;
 mod sotw;
-mod zz_perf;

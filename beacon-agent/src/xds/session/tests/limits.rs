@@ -64,7 +64,7 @@ fn names_are_limited_in_number_and_length() {
     );
     let long = strings(&["12345678901"]);
     assert_eq!(
-        refusal::<Sotw>([DiscoveryRequest { resource_names: long.clone(), ..sotw() }]),
+        refusal::<Sotw>([DiscoveryRequest { resource_names: long, ..sotw() }]),
         "resource_names holds a name of 11 bytes; a name may have 10"
     );
     let initial = [("12345678901".to_owned(), String::new())].into();

@@ -311,6 +311,36 @@ fn what_was_asked_for_is_never_held_back() {
 }
 
 #[test]
+fn content_that_went_out_with_an_answer_and_back_is_sent_again() {
+    check_sotw(
+        "world a
+         > CDS
+         < CDS a
+         world a:2
+         quiet
+         > CDS +* +a nonce:
+         < CDS a:2
+         world a
+         ack CDS
+         << CDS a
+         quiet",
+    );
+    check_delta(
+        "world a
+         > EDS +a
+         < EDS a
+         world a:1.2
+         quiet
+         > EDS +a
+         < EDS a:2
+         world a
+         ack EDS
+         << EDS a
+         quiet",
+    );
+}
+
+#[test]
 fn the_deadline_is_that_of_held_clusters() {
     use std::time::Duration;
 
