@@ -72,7 +72,15 @@ pub async fn run(
 
 async fn write(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: &Metrics) {
     let taken = clock::unix_millis();
-    let file = snapshot::encode(mirror.lock().store(), scope, taken);
+    let file = {
+        let mirror = mirror.lock();
+        // A store that is being compared with Tower's is not one that Tower published. There is another
+        // notification when it is.
+        if !mirror.is_sound() {
+            return;
+        }
+        snapshot::encode(mirror.store(), scope, taken)
+    };
     let bytes = file.len() as u64;
     let dir = dir.clone();
     let written = tokio::task::spawn_blocking(move || dir.write(&file)).await;

@@ -18,6 +18,7 @@ use tower_common::{
     backoff::Backoff,
     clock,
     delivery::{DeliveryError, Event, Staging},
+    digest::Buckets,
 };
 use tower_proto::v1::{self, sync_client::SyncClient, watch_request::Request};
 use tracing::{debug, info, warn};
@@ -185,6 +186,7 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
             match event {
                 Event::Welcome(welcome) => {
                     *accepted = true;
+                    link.mirror.lock().begin(&welcome.tower);
                     silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
                     note_connected(link, tower, &welcome);
                 }
@@ -200,8 +202,17 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
                 Event::Heartbeat(heartbeat) => {
                     link.mirror.lock().heartbeat(heartbeat)?;
                 }
+                Event::AskBuckets(count) => {
+                    let buckets = link.mirror.lock().buckets(count.min(Buckets::MAX));
+                    say(&requests, Request::Buckets(buckets)).await?;
+                }
                 Event::Goodbye(goodbye) => return Err(End::Goodbye(goodbye)),
             }
+        }
+        let comparison = link.mirror.lock().take_comparison();
+        if let Some(buckets) = comparison {
+            info!(tower, "the store differs from Tower's, which is asked for the difference");
+            say(&requests, Request::Buckets(buckets)).await?;
         }
         deadline = Instant::now() + silence_limit;
     }
@@ -215,19 +226,22 @@ fn note_connected(link: &Link, tower: &str, welcome: &v1::Welcome) {
 }
 
 fn hello(link: &Link) -> v1::WatchRequest {
-    let mirror = link.mirror.lock();
-    request(Request::Hello(v1::Hello {
+    let mut hello = v1::Hello {
         node: Some(link.node.clone()),
         scope: link.scope.clone(),
         feature_level: FEATURE_LEVEL,
         interest: Some(v1::Interest { all: true, services: Vec::new() }),
-        positions: report::positions(&mirror),
-        digest: Some(mirror.store().digest().to_proto()),
-        tower: String::new(),
-        revision: 0,
-    }))
+        ..Default::default()
+    };
+    link.mirror.lock().introduce(&mut hello);
+    request(Request::Hello(hello))
 }
 
 fn request(request: Request) -> v1::WatchRequest {
     v1::WatchRequest { request: Some(request) }
+}
+
+/// Says something, once there is room; what is said before is on its way.
+async fn say(requests: &mpsc::Sender<v1::WatchRequest>, what: Request) -> Result<(), End> {
+    requests.send(request(what)).await.map_err(|_| End::Closed)
 }

@@ -1,7 +1,8 @@
 //! What Tower and Beacons share. Opens no socket, and knows neither ZooKeeper nor actix.
 //!
 //! - [`resource`], [`store`], [`digest`]: the facts, the same in Tower and Beacon
-//! - [`delivery`]: putting a stream of responses together again, whole or not at all
+//! - [`delivery`], [`standing`]: putting a stream of responses together again, whole or not at all, and
+//!   never back in time
 //! - [`view`]: what one Envoy sees of a store
 //! - [`snapshot`]: a store on disk
 //! - [`clock`], [`backoff`], [`config`], [`telemetry`], [`process`]: what every process needs
@@ -14,6 +15,7 @@ pub mod digest;
 pub mod process;
 pub mod resource;
 pub mod snapshot;
+pub mod standing;
 pub mod store;
 pub mod telemetry;
 pub mod view;

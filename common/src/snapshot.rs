@@ -17,7 +17,7 @@ use tower_proto::v1;
 
 use crate::{
     resource::{Resource, ResourceError},
-    store::Store,
+    store::{Store, Transaction},
 };
 
 const MAGIC: &[u8; 8] = b"TOWRSNAP";
@@ -169,7 +169,7 @@ pub fn decode(file: &[u8], scope: &str) -> Result<Snapshot, SnapshotError> {
     let resources: Result<Vec<_>, _> =
         payload.resources.iter().map(|encoded| Resource::decode(encoded)).collect();
     let mut store = Store::new();
-    store.replace(resources?, sources?);
+    store.apply(Transaction { upserts: resources?, removals: Vec::new(), sources: sources? });
     Ok(Snapshot { store, taken_unix_ms: payload.taken_unix_ms })
 }
 

@@ -61,6 +61,16 @@ pub struct NodeView {
     pub egress: std::net::SocketAddr,
 }
 
+impl Composition {
+    /// Whether this is the same composition, and not only an equal one. Costs nothing.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.complete == other.complete
+            && Arc::ptr_eq(&self.clusters, &other.clusters)
+            && Arc::ptr_eq(&self.assignments, &other.assignments)
+            && Arc::ptr_eq(&self.virtual_hosts, &other.virtual_hosts)
+    }
+}
+
 impl XdsResource {
     /// Serializes a message.
     pub fn new(name: &str, message: &impl Message) -> Self {

@@ -13,7 +13,7 @@ use prometheus_client::{
 };
 
 use crate::{
-    fanout::{beacons::Beacons, log::FrameLog},
+    fanout::{admission::Admission, beacons::Beacons, log::FrameLog},
     store_actor::StoreSummary,
 };
 
@@ -24,8 +24,8 @@ pub struct StoreMetrics {
     pub transactions: Counter,
     /// Bytes of frames, each encoded once.
     pub frame_bytes: Counter,
-    /// How often the whole store was encoded.
-    pub full_encodings: Counter,
+    /// How often a start was encoded, for one Beacon or many.
+    pub starts_encoded: Counter,
     revision: Gauge,
     resources: Gauge,
     complete: Gauge,
@@ -44,7 +44,7 @@ impl StoreMetrics {
         };
         counter("store_transactions", "Transactions that changed the store", &metrics.transactions);
         counter("log_appended_bytes", "Bytes of frames, each encoded once", &metrics.frame_bytes);
-        counter("store_full_encodings", "Times that the whole store was encoded", &metrics.full_encodings);
+        counter("starts_encoded", "Starts of streams that were encoded", &metrics.starts_encoded);
         let mut gauge = |name: &str, help: &str, metric: &Gauge| {
             registry.register(name, help, metric.clone());
         };
@@ -75,16 +75,23 @@ pub struct StreamCollector {
     pub beacons: Arc<Beacons>,
     /// Who reads.
     pub log: Arc<FrameLog>,
+    /// What is on its way to Beacons that start over.
+    pub admission: Arc<Admission>,
 }
 
 impl Collector for StreamCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let mut gauge = |name: &str, help: &str, value: usize| {
-            let gauge = ConstGauge::new(to_i64(value as u64));
+        let mut gauge = |name: &str, help: &str, value: u64| {
+            let gauge = ConstGauge::new(to_i64(value));
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
         };
-        gauge("tower_beacons_connected", "Beacons connected", self.beacons.len())?;
-        gauge("tower_log_readers", "Streams that read the frame log", self.log.readers())
+        gauge("tower_beacons_connected", "Beacons connected", self.beacons.len() as u64)?;
+        gauge("tower_log_readers", "Streams that read the frame log", self.log.readers() as u64)?;
+        gauge(
+            "tower_starts_under_way_bytes",
+            "Bytes on their way to Beacons that start over",
+            self.admission.under_way(),
+        )
     }
 }
 

@@ -1,6 +1,6 @@
 //! Wires the parts together, and takes them down again.
 
-use std::{future::Future, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Arbiter, System};
 use actix_web::{App, HttpServer, web};
@@ -15,17 +15,18 @@ use tracing::{error, info};
 
 use crate::{
     fanout::{
+        admission::Admission,
         beacons::Beacons,
+        body::FetchStart,
         frame,
-        full::FullCache,
         log::{FrameLog, Limits},
-        service::{FullSource, SyncService},
+        service::{self, Starts, SyncService},
     },
     http::{self, AppState},
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
     sources::{self, spec},
-    store_actor::{GetFull, HEARTBEAT_INTERVAL, StoreActor},
+    store_actor::{Ask, GetBuckets, GetStart, HEARTBEAT_INTERVAL, StoreActor},
 };
 
 /// A Beacon that has heard nothing for this long moves to another Tower: three heartbeats.
@@ -37,6 +38,13 @@ const SEND_BUFFER_BYTES: u32 = 128 << 10;
 
 /// Connections that wait to be accepted, when all Beacons come at once.
 const BACKLOG: u32 = 4096;
+
+/// What may be on its way to Beacons that start over: more would only make all of them wait longer.
+const START_BYTES_UNDER_WAY: u64 = 256 << 20;
+
+/// How old a stream gets before its Beacon is sent to the next Tower, so that Towers share the load
+/// again after one was away.
+const STREAM_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// How long streams have to end when Tower goes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -68,17 +76,19 @@ async fn serve(
         .with_context(|| format!("--data-dir {} cannot be made", options.data_dir.display()))?;
     let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
     let log = FrameLog::new(Limits::default());
-    let fulls = Arc::new(FullCache::new(log.clone()));
+    let admission = Admission::new(START_BYTES_UNDER_WAY);
     let beacons = Arc::new(Beacons::default());
     let store = {
-        let (scope, log, fulls) = (scope.clone(), log.clone(), fulls.clone());
+        let (scope, log) = (scope.clone(), log.clone());
         let metrics = StoreMetrics::new(&mut registry);
-        StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| {
-            StoreActor::new(&scope, log, fulls, metrics)
-        })
+        StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| StoreActor::new(&scope, log, metrics))
     };
     let source_metrics = sources::Metrics::new(&mut registry);
-    registry.register_collector(Box::new(StreamCollector { beacons: beacons.clone(), log: log.clone() }));
+    registry.register_collector(Box::new(StreamCollector {
+        beacons: beacons.clone(),
+        log: log.clone(),
+        admission: admission.clone(),
+    }));
 
     let grpc_listener = bind_grpc(options.grpc_listen)?;
     let sources =
@@ -105,7 +115,15 @@ async fn serve(
 
     let address = grpc_listener.local_addr()?;
     let stopping = CancellationToken::new();
-    let sync = SyncService::new(&scope, welcome(&scope), log.clone(), full_source(store, fulls), beacons);
+    let sync = SyncService::new(service::Options {
+        welcome: welcome(&scope),
+        scope,
+        log: log.clone(),
+        starts: Arc::new(StoreStarts(store.clone())),
+        admission,
+        beacons,
+        stream_age: STREAM_AGE,
+    });
     let grpc = grpc_runtime.spawn(serve_grpc(grpc_listener, sync, stopping.clone()));
     info!(service = "grpc", %address, "listening");
 
@@ -116,8 +134,7 @@ async fn serve(
             return Err(anyhow!("the HTTP server stopped"));
         }
     }
-    log.append(vec![goodbye()]);
-    log.close();
+    log.close(goodbye());
     stopping.cancel();
     match tokio::time::timeout(DRAIN_TIMEOUT, grpc).await {
         Ok(Ok(result)) => result.context("the gRPC server failed")?,
@@ -156,14 +173,19 @@ async fn serve_grpc(
         .await
 }
 
-fn full_source(store: Addr<StoreActor>, fulls: Arc<FullCache>) -> FullSource {
-    Arc::new(move || -> Pin<Box<dyn Future<Output = _> + Send>> {
-        if let Some(full) = fulls.get() {
-            return Box::pin(async move { Some(full) });
-        }
-        let store = store.clone();
-        Box::pin(async move { store.send(GetFull).await.ok() })
-    })
+/// The store actor, as streams see it.
+struct StoreStarts(Addr<StoreActor>);
+
+impl Starts for StoreStarts {
+    fn start(&self, ask: Ask) -> FetchStart {
+        let answer = self.0.send(GetStart(ask));
+        Box::pin(async move { answer.await.ok() })
+    }
+
+    fn buckets(&self, buckets: v1::Buckets, at_least: u64) -> FetchStart {
+        let answer = self.0.send(GetBuckets { buckets, at_least });
+        Box::pin(async move { answer.await.ok() })
+    }
 }
 
 fn welcome(scope: &str) -> v1::Welcome {

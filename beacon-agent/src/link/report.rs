@@ -24,7 +24,7 @@ impl Reporter {
         let mirror = mirror.lock();
         let report = v1::Report {
             revision: mirror.revision(),
-            positions: positions(&mirror),
+            positions: mirror.positions(),
             digest: Some(mirror.store().digest().to_proto()),
             clients,
             releases: Vec::new(),
@@ -36,9 +36,4 @@ impl Reporter {
     pub(super) fn sent(&mut self, report: v1::Report) {
         self.last = Some(report);
     }
-}
-
-/// How far the mirror has read each source.
-pub(super) fn positions(mirror: &Mirror) -> Vec<v1::Position> {
-    mirror.store().sources().filter_map(|status| status.position.clone()).collect()
 }

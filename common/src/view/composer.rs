@@ -53,21 +53,6 @@ impl Composer {
         changed
     }
 
-    /// Shares the layers of `other` that are equal, so that whoever holds them sees by their address that
-    /// nothing changed.
-    pub fn adopt_equal_layers(&mut self, other: &Composition) {
-        let own = &mut self.composition;
-        for (own, other) in [
-            (&mut own.clusters, &other.clusters),
-            (&mut own.assignments, &other.assignments),
-            (&mut own.virtual_hosts, &other.virtual_hosts),
-        ] {
-            if own == other {
-                *own = other.clone();
-            }
-        }
-    }
-
     /// What has been composed. Cheap to clone.
     pub fn composition(&self) -> &Composition {
         &self.composition
