@@ -26,6 +26,15 @@ use crate::{
 /// is only newness: Tower sends it again.
 const INTERVAL: Duration = Duration::from_secs(5);
 
+/// How long a restored state is held back for Tower's answer. Towers that refuse end the wait at once.
+const TOWER_MAY_ANSWER: Duration = Duration::from_millis(800);
+
+/// Serves what was restored, unless Tower answers in time.
+pub async fn serve_in_time(mirror: Arc<Mutex<Mirror>>) {
+    tokio::time::sleep(TOWER_MAY_ANSWER).await;
+    mirror.lock().serve_from_disk();
+}
+
 /// Fills the mirror from the newest snapshot that can be used.
 pub fn restore(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: &Metrics) {
     let loaded = dir.load(scope);

@@ -126,6 +126,10 @@ pub async fn run(link: Link) {
         if accepted {
             backoff.reset();
         }
+        if attempt >= start + link.towers.len() - 1 {
+            // None of them has answered.
+            link.mirror.lock().serve_from_disk();
+        }
         link.metrics.link_ends.get_or_create(&EndLabels { reason: end.reason() }).inc();
         let mut wait = backoff.next_wait(&mut rng);
         if let End::Goodbye(goodbye) = &end {

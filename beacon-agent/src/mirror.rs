@@ -30,6 +30,8 @@ pub struct Mirror {
     at: Option<(String, u64)>,
     /// The store could not be made equal to a Tower's: the next start is to take nothing from it.
     distrusted: bool,
+    /// The store is from disk, and Tower may be about to tell what has changed since.
+    held_back: bool,
     revision: u64,
     deliveries: u64,
 }
@@ -107,6 +109,7 @@ impl Mirror {
             stream: Stream::default(),
             at: None,
             distrusted: false,
+            held_back: false,
             revision: 0,
             deliveries: 0,
         }
@@ -162,7 +165,9 @@ impl Mirror {
         wanted.then(|| self.buckets(Buckets::count_for(self.store.len())))
     }
 
-    /// Starts from a snapshot. To be called before anything is delivered.
+    /// Starts from a snapshot. To be called before anything is delivered. It is held back until
+    /// [`Mirror::serve_from_disk`], or until Tower has delivered: an Envoy that has newer endpoints than
+    /// the disk is not to be given old ones for the moment that Tower needs to answer.
     pub fn restore(&mut self, snapshot: Snapshot) {
         self.store = snapshot.store;
         let stale = self.store.sources().cloned().map(|mut status| {
@@ -179,7 +184,14 @@ impl Mirror {
             sources: true,
         };
         self.compose(&everything);
-        self.publish();
+        self.held_back = true;
+    }
+
+    /// Serves what was restored, as Tower does not answer.
+    pub fn serve_from_disk(&mut self) {
+        if std::mem::take(&mut self.held_back) {
+            self.publish();
+        }
     }
 
     /// A stream of this run of a Tower begins.
@@ -233,6 +245,7 @@ impl Mirror {
         self.revision = revision;
         self.deliveries += 1;
         self.distrusted &= !compared;
+        self.held_back = false;
         self.settle(revision, &digest, &sources, compared)?;
         Ok(!changes.is_empty())
     }
@@ -264,7 +277,7 @@ impl Mirror {
             .refused()
             .map(|(service, error)| Refused { service: service.to_string(), reason: error.to_string() });
         MirrorSummary {
-            complete: composition.complete,
+            complete: self.composed.borrow().complete,
             revision: self.revision,
             deliveries: self.deliveries,
             resources: self.store.len(),
@@ -350,7 +363,7 @@ impl Mirror {
 
     /// Serves what has been composed, if it may be served and is news.
     fn publish(&mut self) {
-        if !self.is_sound() {
+        if !self.is_sound() || self.held_back {
             return;
         }
         let composition = self.composer.composition();
@@ -521,6 +534,40 @@ mod tests {
         full(&mut mirror, at(2), std::slice::from_ref(&api));
         assert_eq!(services(&mirror), ["api"]);
         assert!(mirror.is_sound());
+    }
+
+    #[test]
+    fn the_disk_is_served_when_tower_does_not_answer() {
+        let web = endpoint("web", "10.0.0.1");
+        let restored = || {
+            let mut mirror = Mirror::new("");
+            let mut store = Store::new();
+            store.apply(Transaction {
+                upserts: vec![web.clone()],
+                sources: vec![at(5)],
+                ..Default::default()
+            });
+            mirror.restore(Snapshot { store, taken_unix_ms: 0 });
+            assert!(services(&mirror).is_empty() && !mirror.summary().complete);
+            mirror
+        };
+        let mut mirror = restored();
+        mirror.serve_from_disk();
+        assert_eq!(services(&mirror), ["web"]);
+        assert!(mirror.summary().complete);
+
+        let mut mirror = restored();
+        let mut compositions = mirror.compositions();
+        full(&mut mirror, at(6), &[endpoint("api", "10.0.0.1")]);
+        assert_eq!(services(&mirror), ["api"]);
+        compositions.mark_unchanged();
+        mirror.serve_from_disk();
+        assert!(!compositions.has_changed().unwrap());
+
+        // A Tower that is still reading has nothing better.
+        let mut mirror = restored();
+        full(&mut mirror, status(v1::SourceState::Loading), &[]);
+        assert_eq!(services(&mirror), ["web"]);
     }
 
     #[test]

@@ -55,6 +55,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
 
     let snapshots = SnapshotDir::new(&options.data_dir);
     disk::restore(&snapshots, &scope, &mirror, &metrics);
+    tokio::spawn(disk::serve_in_time(mirror.clone()));
 
     let xds_listener = TcpListener::bind(options.xds_listen)
         .await
