@@ -1,7 +1,9 @@
 //! What registrations look like. Each format is a pure function from a member's name and data, in a file of
 //! its own. Another one (Nerve's and Dubbo's are not here yet) is another file with its `decode`, a variant
-//! and a word here.
+//! and a word here, and, if its data can be told from all others, a line in [`auto`].
 
+mod auto;
+mod curator;
 mod hostport;
 mod json;
 mod kingpin;
@@ -24,12 +26,17 @@ pub const MAX_DATA_BYTES: usize = 64 << 10;
 const SHARD: &str = "shard";
 
 /// How members are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
+    /// Each child as what it looks like.
+    #[default]
+    Auto,
     /// Pinterest KingPin: the name ends in `host:port`.
     Kingpin,
     /// Twitter ServerSets, in JSON or Thrift, with vectors of weights.
     Serverset,
+    /// Apache Curator's x-discovery, and Spring Cloud Zookeeper.
+    Curator,
     /// `host:port`, in the data or as the name.
     Hostport,
 }
@@ -93,6 +100,9 @@ pub enum DecodeError {
         /// What is wrong.
         problem: String,
     },
+    /// An object with none of the keys by which formats are told apart.
+    #[error("JSON of no known format: it has none of \"serviceEndpoint\", \"vector\", \"address\"")]
+    UnknownJson,
     /// A field that is missing, or not what it should be.
     #[error("field {field:?}: {problem}")]
     Field {
@@ -117,12 +127,13 @@ pub enum DecodeError {
 
 impl Format {
     /// The words of all formats.
-    pub const WORDS: [&str; 3] = ["kingpin", "serverset", "hostport"];
+    pub const WORDS: [&str; 5] = ["auto", "kingpin", "serverset", "curator", "hostport"];
 
     /// Whether a child of a service's directory with this name is a member.
     pub fn is_member(self, name: &str) -> bool {
         match self {
-            Self::Kingpin | Self::Hostport => true,
+            Self::Auto => auto::is_member(name),
+            Self::Kingpin | Self::Curator | Self::Hostport => true,
             Self::Serverset => serverset::is_member(name),
         }
     }
@@ -136,8 +147,10 @@ impl Format {
             return Err(DecodeError::TooLarge(data.len()));
         }
         match self {
+            Self::Auto => auto::decode(name, data),
             Self::Kingpin => kingpin::decode(name, data),
             Self::Serverset => serverset::decode(name, data),
+            Self::Curator => curator::decode(data),
             Self::Hostport => hostport::decode(name, data),
         }
     }
@@ -148,8 +161,10 @@ impl FromStr for Format {
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         match word {
+            "auto" => Ok(Self::Auto),
             "kingpin" => Ok(Self::Kingpin),
             "serverset" => Ok(Self::Serverset),
+            "curator" => Ok(Self::Curator),
             "hostport" => Ok(Self::Hostport),
             other => Err(UnknownFormat(other.to_owned())),
         }
@@ -159,8 +174,10 @@ impl FromStr for Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Auto => "auto",
             Self::Kingpin => "kingpin",
             Self::Serverset => "serverset",
+            Self::Curator => "curator",
             Self::Hostport => "hostport",
         })
     }

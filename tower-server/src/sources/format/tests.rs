@@ -10,7 +10,10 @@ fn words_and_formats_correspond() {
         assert_eq!(word.parse::<Format>().unwrap().to_string(), word);
     }
     let error = "nerve".parse::<Format>().unwrap_err();
-    assert_eq!(error.to_string(), "\"nerve\" is unknown; it is one of kingpin, serverset, hostport");
+    assert_eq!(
+        error.to_string(),
+        "\"nerve\" is unknown; it is one of auto, kingpin, serverset, curator, hostport"
+    );
 }
 
 #[test]
@@ -79,7 +82,7 @@ proptest! {
 
     #[test]
     fn what_is_decoded_can_be_published(name in "[0-9a-f-]{0,20}[a-z0-9.:\\[\\]]{1,20}:[0-9]{1,6}") {
-        for format in [Format::Kingpin, Format::Hostport] {
+        for format in [Format::Auto, Format::Kingpin, Format::Hostport] {
             if let Ok(decoded) = format.decode(&name, b"") {
                 prop_assert_eq!(decoded.registrations.len(), 1);
                 prop_assert_ne!(decoded.registrations[0].port, 0);

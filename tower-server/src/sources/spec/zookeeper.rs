@@ -48,12 +48,12 @@ impl ZooKeeperSpec {
             });
         }
         let layout = Layout::new(segments).map_err(|error| Fault::new("path", error.to_string()))?;
-        let format = parts.query.take("format").ok_or_else(|| {
-            Fault::new("query key \"format\"", format!("missing; it is one of {}", Format::WORDS.join(", ")))
-        })?;
-        let format = format
-            .parse()
-            .map_err(|error: UnknownFormat| Fault::new("query key \"format\"", error.to_string()))?;
+        let format = match parts.query.take("format") {
+            Some(word) => word
+                .parse()
+                .map_err(|error: UnknownFormat| Fault::new("query key \"format\"", error.to_string()))?,
+            None => Format::default(),
+        };
         let session_timeout = match parts.query.take("session_timeout") {
             Some(text) => duration(&text)?,
             None => DEFAULT_SESSION_TIMEOUT,
@@ -143,6 +143,12 @@ mod tests {
     }
 
     #[test]
+    fn the_format_is_found_out_unless_it_is_said() {
+        assert_eq!(zookeeper("zk://h/d/{service}").format, Format::Auto);
+        assert_eq!(zookeeper("zk://h/d/{service}?format=auto"), zookeeper("zk://h/d/{service}"));
+    }
+
+    #[test]
     fn the_session_timeout_can_be_set() {
         let timeout = |text: &str| {
             zookeeper(&format!("zk://h/d/{{service}}?format=hostport&session_timeout={text}")).session_timeout
@@ -168,8 +174,8 @@ mod tests {
             ("zk://a/d//{service}?format=kingpin", "path", "a segment is empty"),
             ("zk://a/d/x-{service}?format=kingpin", "path", "a whole segment"),
             ("zk://a/d/prod?format=kingpin", "path", "{service}"),
-            ("zk://a/d/{service}", "query key \"format\"", "kingpin, serverset, hostport"),
-            ("zk://a/d/{service}?format=auto", "query key \"format\"", "\"auto\""),
+            ("zk://a/d/{service}?format=", "query key \"format\"", "kingpin, serverset, curator, hostport"),
+            ("zk://a/d/{service}?format=nerve", "query key \"format\"", "\"nerve\""),
             ("zk://a/d/{service}?format=kingpin&session_timeout=4", "query key \"session_timeout\"", "\"4\""),
             (
                 "zk://a/d/{service}?format=kingpin&session_timeout=1ms",
