@@ -12,6 +12,7 @@
 //! - A test that fails shows the last lines of the logs of all it had started ([`log`]).
 
 pub mod beacon;
+pub mod certificates;
 pub mod daemon;
 pub mod envoy;
 pub mod files;
@@ -30,6 +31,7 @@ pub mod upstream;
 pub mod zookeeper;
 
 pub use beacon::{Beacon, BeaconOptions, BootstrapOptions, Mode};
+pub use certificates::{Authority, Issued};
 pub use envoy::Envoy;
 pub use files::{Endpoint, EndpointFiles};
 pub use http::{Caller, Protocol, Reply, Tally};
@@ -39,4 +41,4 @@ pub use proxy::{Fault, Proxy};
 pub use registry::Registry;
 pub use tower::{Tower, TowerOptions};
 pub use upstream::Upstream;
-pub use zookeeper::ZooKeeper;
+pub use zookeeper::{Login, ZooKeeper};

@@ -58,6 +58,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// If an option is wrong, an address is taken, or a part fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let specs = spec::parse_all(&options.discovery)?;
+    // The ZooKeeper library brings a second provider of cryptography, and rustls does not choose between two.
+    // An error says that one is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     // gRPC has threads of its own: thousands of streams must not hold up the actors, nor they the streams.
     let grpc_runtime = runtime::Builder::new_multi_thread().thread_name("grpc").enable_all().build()?;
     let system = System::new();

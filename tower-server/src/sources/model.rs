@@ -10,6 +10,7 @@ mod names;
 mod problems;
 mod registrations;
 mod services;
+mod weights;
 
 use std::{
     collections::BTreeSet,

@@ -4,6 +4,7 @@ mod contents;
 mod convergence;
 mod names;
 mod touch;
+mod weights;
 
 use std::collections::BTreeMap;
 
@@ -37,6 +38,7 @@ fn entry(path: &str, rank: u64, index: u64, addresses: &[&str]) -> Entry {
         rank,
         index,
         registrations: registrations.collect(),
+        weights: Vec::new(),
         remarks: 0,
     }
 }
