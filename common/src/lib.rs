@@ -4,6 +4,7 @@
 //! - [`delivery`]: putting a stream of responses together again, whole or not at all
 //! - [`view`]: what one Envoy sees of a store
 //! - [`snapshot`]: a store on disk
+//! - [`tls`]: certificates, and noticing that they changed
 //! - [`clock`], [`backoff`], [`config`], [`telemetry`], [`process`]: what every process needs
 
 pub mod backoff;
@@ -16,6 +17,7 @@ pub mod resource;
 pub mod snapshot;
 pub mod store;
 pub mod telemetry;
+pub mod tls;
 pub mod view;
 
 /// The feature level that this build speaks: which kinds, audiences and formats it understands.

@@ -11,6 +11,7 @@
 //!   then the last answer is part of the failure.
 //! - A test that fails shows the last lines of the logs of all it had started ([`log`]).
 
+pub mod authority;
 pub mod beacon;
 pub mod daemon;
 pub mod envoy;
@@ -27,6 +28,7 @@ pub mod tower;
 pub mod upstream;
 pub mod zookeeper;
 
+pub use authority::Authority;
 pub use beacon::{Beacon, BeaconOptions, BootstrapOptions, Mode};
 pub use envoy::Envoy;
 pub use files::{Endpoint, EndpointFiles};

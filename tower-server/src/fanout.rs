@@ -5,11 +5,14 @@
 //! - [`full`]: the whole store as frames, for streams that have no place in the ring
 //! - [`body`]: one stream's response: a cursor into the ring
 //! - [`service`]: `tower.v1.Sync` over HTTP/2
-//! - [`beacons`]: who is connected, and what they report
+//! - `peer`: the other end of a connection, and which node it may be
+//! - [`beacons`], [`refusals`]: who is connected, and what they report; who could not
 
 pub mod beacons;
 pub mod body;
 pub mod frame;
 pub mod full;
 pub mod log;
+mod peer;
+pub mod refusals;
 pub mod service;

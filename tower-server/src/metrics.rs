@@ -84,7 +84,14 @@ impl Collector for StreamCollector {
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
         };
         gauge("tower_beacons_connected", "Beacons connected", self.beacons.len())?;
-        gauge("tower_log_readers", "Streams that read the frame log", self.log.readers())
+        gauge("tower_log_readers", "Streams that read the frame log", self.log.readers())?;
+        let refused = self.beacons.refusals().counts();
+        refused.encode(encoder.encode_descriptor(
+            "tower_connections_refused",
+            "Connections of Beacons that were refused",
+            None,
+            refused.metric_type(),
+        )?)
     }
 }
 

@@ -1,15 +1,17 @@
 //! Wires the parts together, and takes them down again.
 
-use std::{future::Future, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{future::Future, io, pin::Pin, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Arbiter, System};
 use actix_web::{App, HttpServer, web};
 use anyhow::{Context, anyhow};
 use rand::Rng;
-use tokio::{net::TcpSocket, runtime, signal::unix::SignalKind};
+use tokio::{runtime, signal::unix::SignalKind};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Server, server::TcpIncoming};
-use tower_common::{FEATURE_LEVEL, canonical_scope, telemetry};
+use tower_common::{
+    FEATURE_LEVEL, canonical_scope, telemetry,
+    tls::{Reloading, ServerFiles, server},
+};
 use tower_proto::v1;
 use tracing::{error, info};
 
@@ -21,6 +23,7 @@ use crate::{
         log::{FrameLog, Limits},
         service::{FullSource, SyncService},
     },
+    grpc,
     http::{self, AppState},
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
@@ -30,13 +33,6 @@ use crate::{
 
 /// A Beacon that has heard nothing for this long moves to another Tower: three heartbeats.
 const SILENCE_LIMIT: Duration = Duration::from_secs(15);
-
-/// What one connection may have in the kernel's send buffer: it bounds what a Beacon costs that does not
-/// read.
-const SEND_BUFFER_BYTES: u32 = 128 << 10;
-
-/// Connections that wait to be accepted, when all Beacons come at once.
-const BACKLOG: u32 = 4096;
 
 /// How long streams have to end when Tower goes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -80,22 +76,30 @@ async fn serve(
     let source_metrics = sources::Metrics::new(&mut registry);
     registry.register_collector(Box::new(StreamCollector { beacons: beacons.clone(), log: log.clone() }));
 
-    let grpc_listener = bind_grpc(options.grpc_listen)?;
+    let tls = options.tls().map_err(anyhow::Error::msg)?.map(start_tls).transpose()?;
+    if let Some(tls) = &tls {
+        registry.register_collector(tls.collector("tower"));
+    }
+    let grpc_listener = grpc::bind(options.grpc_listen)?;
     let sources =
         sources::start(specs, &scope, &options.data_dir, store.clone().recipient(), source_metrics)?;
     let state = AppState {
         store: store.clone(),
         sources: Arc::new(sources),
         beacons: beacons.clone(),
+        tls: tls.clone(),
         registry: Arc::new(registry),
     };
     let http = {
         let state = web::Data::new(state);
-        HttpServer::new(move || App::new().app_data(state.clone()).configure(http::configure))
+        let http = HttpServer::new(move || App::new().app_data(state.clone()).configure(http::configure))
             .workers(1)
-            .disable_signals()
-            .bind(options.http_listen)
-            .with_context(|| format!("--http-listen {} cannot be bound", options.http_listen))?
+            .disable_signals();
+        match tls.as_ref().filter(|_| !options.http_listen.ip().is_loopback()) {
+            Some(tls) => http.bind_rustls_0_23(options.http_listen, server::http_config(tls)),
+            None => http.bind(options.http_listen),
+        }
+        .with_context(|| format!("--http-listen {} cannot be bound", options.http_listen))?
     };
     for address in http.addrs() {
         info!(service = "http", %address, "listening");
@@ -105,8 +109,9 @@ async fn serve(
 
     let address = grpc_listener.local_addr()?;
     let stopping = CancellationToken::new();
-    let sync = SyncService::new(&scope, welcome(&scope), log.clone(), full_source(store, fulls), beacons);
-    let grpc = grpc_runtime.spawn(serve_grpc(grpc_listener, sync, stopping.clone()));
+    let sync =
+        SyncService::new(&scope, welcome(&scope), log.clone(), full_source(store, fulls), beacons.clone());
+    let grpc = grpc_runtime.spawn(grpc::serve(grpc_listener, tls, beacons, sync, stopping.clone()));
     info!(service = "grpc", %address, "listening");
 
     tokio::select! {
@@ -128,32 +133,12 @@ async fn serve(
     Ok(())
 }
 
-/// The listening socket. Accepted connections inherit the size of its send buffer.
-fn bind_grpc(address: SocketAddr) -> anyhow::Result<tokio::net::TcpListener> {
-    let bind = || -> io::Result<_> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
-        socket.bind(address)?;
-        socket.listen(BACKLOG)
-    };
-    bind().with_context(|| format!("--grpc-listen {address} cannot be bound"))
-}
-
-async fn serve_grpc(
-    listener: tokio::net::TcpListener,
-    sync: SyncService,
-    stopping: CancellationToken,
-) -> Result<(), tonic::transport::Error> {
-    Server::builder()
-        .http2_keepalive_interval(Some(Duration::from_secs(30)))
-        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
-        .add_service(sync)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            stopping.cancelled_owned(),
-        )
-        .await
+/// Files that cannot be used at the start are a failure: nobody could connect.
+fn start_tls(files: ServerFiles) -> anyhow::Result<Reloading<ServerFiles>> {
+    let tls = Reloading::new(files);
+    tls.current().map_err(anyhow::Error::msg)?;
+    tls.watch().context("the TLS files cannot be watched")?;
+    Ok(tls)
 }
 
 fn full_source(store: Addr<StoreActor>, fulls: Arc<FullCache>) -> FullSource {

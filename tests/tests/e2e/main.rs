@@ -13,3 +13,4 @@ mod malformed;
 mod outage;
 mod registrar;
 mod support;
+mod tls;

@@ -1,5 +1,7 @@
 //! The service as an ordinary tonic client sees it, over TCP.
 
+use std::net::SocketAddr;
+
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_stream::wrappers::ReceiverStream;
