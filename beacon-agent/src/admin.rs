@@ -6,7 +6,10 @@ use actix_web::{HttpResponse, Responder, get, web};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::json;
-use tower_common::telemetry;
+use tower_common::{
+    telemetry,
+    tls::{ClientFiles, Reloading},
+};
 
 use crate::{
     link::LinkState,
@@ -26,6 +29,8 @@ pub struct AppState {
     pub clients: Clients,
     /// Times of events.
     pub metrics: Metrics,
+    /// The certificate, if the link has TLS.
+    pub tls: Option<Reloading<ClientFiles>>,
     /// All metrics.
     pub registry: Arc<Registry>,
 }
@@ -65,6 +70,7 @@ async fn metrics(state: web::Data<AppState>) -> impl Responder {
 async fn status(state: web::Data<AppState>) -> impl Responder {
     HttpResponse::Ok().json(json!({
         "link": *state.link.lock(),
+        "tls": state.tls.as_ref().map(Reloading::status),
         "mirror": state.mirror.lock().summary(),
         "clients": state.clients.snapshot(),
         "tower_heard_age_seconds": Times::age_seconds(&state.metrics.times.tower_heard),
@@ -94,6 +100,9 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
         (None, None) => writeln!(page, "tower     connecting")?,
     }
     writeln!(page, "          heard {:.1} s ago", Times::age_seconds(&times.tower_heard))?;
+    if let Some(tls) = &state.tls {
+        writeln!(page, "          TLS: {}", tls.status())?;
+    }
     let complete = if mirror.complete { "complete" } else { "NOT COMPLETE: nothing is served yet" };
     writeln!(
         page,

@@ -1,6 +1,8 @@
 //! The link to Tower: one stream at a time, to one of the Towers, for ever.
 
+pub mod dialer;
 mod report;
+mod secure;
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,7 +14,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at},
 };
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, transport::Endpoint};
+use tonic::Status;
 use tower_common::{
     FEATURE_LEVEL,
     backoff::Backoff,
@@ -23,20 +25,18 @@ use tower_common::{
 use tower_proto::v1::{self, sync_client::SyncClient, watch_request::Request};
 use tracing::{debug, info, warn};
 
-use self::report::Reporter;
+use self::{
+    dialer::{DialError, Dialer, chain},
+    report::Reporter,
+};
 use crate::{
     metrics::{EndLabels, EndReason, Metrics, Times},
     mirror::Mirror,
     xds::Clients,
 };
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-
 /// How long a Tower may take to accept a stream.
 const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What Tower may send before the Beacon has read it.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 
 /// Tower cuts far below this.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
@@ -52,6 +52,8 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Link {
     /// The Towers.
     pub towers: Vec<String>,
+    /// How to connect to one.
+    pub dialer: Dialer,
     /// The mesh or region.
     pub scope: String,
     /// How the Beacon introduces itself.
@@ -82,13 +84,13 @@ pub struct LinkState {
 /// Why a stream ended.
 #[derive(Debug, thiserror::Error)]
 enum End {
-    #[error("it cannot be reached: {0}")]
-    Connect(#[from] tonic::transport::Error),
-    #[error("it refuses: {0}")]
+    #[error("{0}")]
+    Dial(#[from] DialError),
+    #[error("it refuses: {}", chain(.0))]
     Refused(Status),
     #[error("it did not accept the stream within {} s", WELCOME_TIMEOUT.as_secs())]
     NotAccepted,
-    #[error("the stream broke: {0}")]
+    #[error("the stream broke: {}", chain(.0))]
     Broken(Status),
     #[error("it ended the stream")]
     Closed,
@@ -103,7 +105,7 @@ enum End {
 impl End {
     fn reason(&self) -> EndReason {
         match self {
-            Self::Connect(_) | Self::Refused(_) | Self::NotAccepted => EndReason::Refused,
+            Self::Dial(_) | Self::Refused(_) | Self::NotAccepted => EndReason::Refused,
             Self::Broken(_) | Self::Closed => EndReason::Broken,
             Self::Silent(_) => EndReason::Silent,
             Self::Goodbye(_) => EndReason::Goodbye,
@@ -146,13 +148,7 @@ pub async fn run(link: Link) {
 }
 
 async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::convert::Infallible, End> {
-    let channel = Endpoint::from_shared(format!("http://{tower}"))?
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(STREAM_WINDOW_BYTES)
-        .connect()
-        .await?;
+    let channel = link.dialer.connect(tower).await?;
     let (requests, receiver) = mpsc::channel(4);
     requests.try_send(hello(link)).expect("the channel is new");
     let mut client = SyncClient::new(channel).max_decoding_message_size(MAX_RESPONSE_BYTES);
@@ -231,7 +227,7 @@ fn note_connected(link: &Link, tower: &str, welcome: &v1::Welcome) {
 
 fn hello(link: &Link) -> v1::WatchRequest {
     let mut hello = v1::Hello {
-        node: Some(link.node.clone()),
+        node: Some(link.dialer.introduce(&link.node)),
         scope: link.scope.clone(),
         feature_level: FEATURE_LEVEL,
         interest: Some(v1::Interest { all: true, services: Vec::new() }),

@@ -12,6 +12,7 @@ use serde::Serialize;
 use tower_common::{
     process::{self, ProcessOptions},
     telemetry::LogFormat,
+    tls::{ClientFiles, TlsFile},
 };
 use tower_proto::v1;
 
@@ -46,9 +47,10 @@ pub struct Options {
     )]
     pub tower: Vec<String>,
 
-    /// Who this host is; default is its host name
-    #[arg(long, env = "BEACON_NODE_ID", default_value_t = host_name())]
-    pub node_id: String,
+    /// Who this host is; default is the first name in its certificate, or else its host name
+    #[arg(long, env = "BEACON_NODE_ID")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
 
     /// A service that runs on this host; may be repeated
     #[arg(long, env = "BEACON_WORKLOAD", value_name = "SERVICE[/CLUSTER]", value_delimiter = ',')]
@@ -79,11 +81,30 @@ pub struct Options {
     #[arg(long, env = "BEACON_DATA_DIR", value_name = "DIR", default_value = "/var/lib/beacon")]
     pub data_dir: PathBuf,
 
+    /// A PEM file with the CAs of Towers' certificates. With it Towers are connected to by TLS, and must
+    /// be named in their certificates as in `--tower`. The files of all three flags are read again when
+    /// they change
+    #[arg(long, env = "BEACON_TLS_CA", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_ca: Option<PathBuf>,
+
+    /// A PEM file with this host's certificate and those between it and its CA, for Towers that ask for
+    /// one
+    #[arg(long, env = "BEACON_TLS_CERT", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// A PEM file with the key of that certificate
+    #[arg(long, env = "BEACON_TLS_KEY", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+
     /// The mesh or region that this host belongs to
     #[arg(long, env = "BEACON_SCOPE", default_value = "default")]
     pub scope: String,
 
-    /// Listen beyond loopback, and connect to Towers there, without TLS
+    /// Listen beyond loopback, where there is no TLS, and connect to Towers there without TLS if
+    /// `--tls-ca` is not given
     #[arg(long, env = "BEACON_INSECURE")]
     pub insecure: bool,
 
@@ -158,26 +179,45 @@ impl ProcessOptions for Options {
         if self.command.is_some() {
             return Ok(());
         }
-        if self.node_id.is_empty() {
+        if self.node_id.as_deref().unwrap_or(&host_name()).is_empty() {
             return Err("--node-id is empty, and this host has no name".to_owned());
         }
         self.node()?;
-        process::check_listeners(
+        let tls = self.tls()?;
+        if self.insecure {
+            return Ok(());
+        }
+        process::check_loopback(
             &[("--xds-listen", self.xds_listen), ("--admin-listen", self.admin_listen)],
-            self.insecure,
+            "pass --insecure if the network between them is to be trusted",
         )?;
-        match self.tower.iter().find(|tower| !is_local(tower) && !self.insecure) {
+        match self.tower.iter().find(|tower| !is_local(tower) && tls.is_none()) {
             None => Ok(()),
             Some(tower) => Err(format!(
                 "--tower {tower} is another host, and there is no TLS; \
-                 pass --insecure if the network to it is to be trusted"
+                 give --tls-ca, or --insecure if the network to it is to be trusted"
             )),
         }
     }
 }
 
 impl Options {
-    /// How this Beacon introduces itself.
+    /// The files for TLS, if that is wanted.
+    ///
+    /// # Errors
+    /// If one is missing.
+    pub fn tls(&self) -> Result<Option<ClientFiles>, String> {
+        let identity = TlsFile::pair(self.tls_cert.as_deref(), self.tls_key.as_deref())?;
+        match &self.tls_ca {
+            Some(path) => Ok(Some(ClientFiles { ca: TlsFile::new("--tls-ca", path), identity })),
+            None if identity.is_some() => {
+                Err("--tls-cert is given without --tls-ca, which says whom to trust".to_owned())
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// How this Beacon introduces itself, if its certificate does not name it.
     ///
     /// # Errors
     /// If a label or workload is malformed.
@@ -194,7 +234,7 @@ impl Options {
             Ok(v1::Workload { service: service.to_owned(), cluster: cluster.to_owned() })
         });
         Ok(v1::Node {
-            id: self.node_id.clone(),
+            id: self.node_id.clone().unwrap_or_else(host_name),
             zone: self.zone.clone(),
             labels: labels.collect::<Result<BTreeMap<_, _>, _>>()?,
             workloads: workloads.collect::<Result<_, _>>()?,
@@ -258,6 +298,19 @@ mod tests {
         check(&["--tower", "localhost:1", "--label", "a"], "--label \"a\" is not KEY=VALUE");
         check(&["--tower", "localhost:1", "--workload", "/x"], "--workload \"/x\"");
         check(&["--tower", "localhost:1", "--xds-listen", "0.0.0.0:1"], "--xds-listen 0.0.0.0:1");
+        let tls = ["--tower", "tower.example:1", "--tls-ca", "/ca"];
+        check(&[&tls[..], &["--tls-cert", "/c"]].concat(), "--tls-cert is given without --tls-key");
+        check(&[&tls[..], &["--xds-listen", "0.0.0.0:1"]].concat(), "is without TLS");
+        check(
+            &["--tower", "localhost:1", "--tls-cert", "/c", "--tls-key", "/k"],
+            "--tls-cert is given without --tls-ca",
+        );
+    }
+
+    #[test]
+    fn other_hosts_are_reached_by_tls() {
+        assert!(options(&["--tower", "tower.example:5870", "--tls-ca", "/ca"]).is_ok());
+        assert!(options(&["--tower", "tower.example:5870", "--insecure"]).is_ok());
     }
 
     #[test]

@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 use tokio::{net::TcpListener, runtime, signal::unix::SignalKind, sync::Notify};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::{Server, server::TcpIncoming};
-use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry};
+use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry, tls::Reloading};
 use tracing::{error, info};
 
 use crate::{
     admin::{self, AppState},
     bootstrap::bootstrap,
     disk,
-    link::{self, Link},
+    link::{self, Link, dialer::Dialer},
     metrics::Metrics,
     mirror::Mirror,
     options::{Command, Options},
@@ -48,6 +48,15 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
     let metrics = Metrics::new(&mut registry, mirror.clone());
     let xds_metrics = xds::Metrics::new(&mut registry);
+    // Files that cannot be used do not keep it from starting: it serves from its disk, says what is
+    // wrong, and takes them once they are right.
+    let tls = options.tls().map_err(anyhow::Error::msg)?.map(Reloading::new);
+    if let Some(tls) = &tls {
+        tls.watch().context("the TLS files cannot be watched")?;
+        registry.register_collector(tls.collector("beacon"));
+    }
+    let dialer = Dialer::new(tls.clone(), options.node_id.is_some());
+    let node = options.node().map_err(anyhow::Error::msg)?;
     let clients = xds::Clients::default();
     let link_state = Arc::new(Mutex::default());
     let changed = Arc::new(Notify::new());
@@ -62,7 +71,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         .with_context(|| format!("--xds-listen {} cannot be bound", options.xds_listen))?;
     info!(service = "xds", address = %xds_listener.local_addr()?, "listening");
     let ads = xds::service(xds::Options {
-        identifier: format!("beacon/{}", options.node_id),
+        identifier: format!("beacon/{}", dialer.introduce(&node).id),
         egress: options.egress_listen,
         compositions: mirror.lock().compositions(),
         clients: clients.clone(),
@@ -75,6 +84,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         link: link_state.clone(),
         clients: clients.clone(),
         metrics: metrics.clone(),
+        tls,
         registry: Arc::new(registry),
     };
     let mut admin = tokio::spawn(admin_server(options.admin_listen, state)?);
@@ -89,8 +99,9 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     ));
     let link = Link {
         towers: options.tower.clone(),
+        dialer,
         scope,
-        node: options.node().map_err(anyhow::Error::msg)?,
+        node,
         mirror,
         changed,
         clients,

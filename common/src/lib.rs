@@ -5,6 +5,7 @@
 //!   never back in time
 //! - [`view`]: what one Envoy sees of a store
 //! - [`snapshot`]: a store on disk
+//! - [`tls`]: certificates, and noticing that they changed
 //! - [`clock`], [`backoff`], [`config`], [`telemetry`], [`process`]: what every process needs
 
 pub mod backoff;
@@ -18,6 +19,7 @@ pub mod snapshot;
 pub mod standing;
 pub mod store;
 pub mod telemetry;
+pub mod tls;
 pub mod view;
 
 /// The feature level that this build speaks: which kinds, audiences and formats it understands.

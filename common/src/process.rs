@@ -9,6 +9,7 @@ use tracing::error;
 use crate::{
     config,
     telemetry::{self, LogFormat},
+    tls,
 };
 
 /// What the options of every process have in common.
@@ -42,6 +43,7 @@ pub fn main<T: ProcessOptions, E: fmt::Display>(run: impl FnOnce(&T) -> Result<(
         wrong(format!("--log {filter}: {error}"));
     }
     end_on_panic();
+    tls::install_provider();
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -51,17 +53,16 @@ pub fn main<T: ProcessOptions, E: fmt::Display>(run: impl FnOnce(&T) -> Result<(
     }
 }
 
-/// Refuses addresses that other hosts can reach, unless that is wanted.
+/// Refuses addresses that other hosts can reach.
 ///
 /// # Errors
-/// The flag and its address.
-pub fn check_listeners(listeners: &[(&str, SocketAddr)], insecure: bool) -> Result<(), String> {
-    match listeners.iter().find(|(_, address)| !address.ip().is_loopback() && !insecure) {
+/// The flag and its address, and what to do instead.
+pub fn check_loopback(listeners: &[(&str, SocketAddr)], instead: &str) -> Result<(), String> {
+    match listeners.iter().find(|(_, address)| !address.ip().is_loopback()) {
         None => Ok(()),
-        Some((flag, address)) => Err(format!(
-            "{flag} {address} can be reached by other hosts, and there is no TLS; \
-             pass --insecure if the network between them is to be trusted"
-        )),
+        Some((flag, address)) => {
+            Err(format!("{flag} {address} can be reached by other hosts, and is without TLS; {instead}"))
+        }
     }
 }
 

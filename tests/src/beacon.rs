@@ -30,6 +30,8 @@ pub struct BeaconOptions {
     pub tower: Vec<String>,
     /// The name of its host; `beacon` if empty.
     pub node_id: String,
+    /// That it is to find its name itself.
+    pub unnamed: bool,
     /// The zone of its host.
     pub zone: Option<String>,
     /// The egress address of an Envoy that does not choose one; a free port if not given.
@@ -102,12 +104,12 @@ impl Beacon {
             let node_id = if options.node_id.is_empty() { "beacon" } else { &options.node_id };
             let mut arguments = vec![
                 format!("--tower={}", options.tower.join(",")),
-                format!("--node-id={node_id}"),
                 format!("--data-dir={}", data.display()),
                 format!("--xds-listen={xds}"),
                 format!("--admin-listen={admin}"),
                 format!("--egress-listen={egress}"),
             ];
+            arguments.extend((!options.unnamed).then(|| format!("--node-id={node_id}")));
             arguments.extend(options.zone.map(|zone| format!("--zone={zone}")));
             arguments.extend(options.flags);
             arguments

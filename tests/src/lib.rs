@@ -11,8 +11,8 @@
 //!   then the last answer is part of the failure.
 //! - A test that fails shows the last lines of the logs of all it had started ([`log`]).
 
+pub mod authority;
 pub mod beacon;
-pub mod certificates;
 pub mod daemon;
 pub mod envoy;
 pub mod files;
@@ -30,8 +30,8 @@ pub mod tower;
 pub mod upstream;
 pub mod zookeeper;
 
+pub use authority::{Authority, Issued};
 pub use beacon::{Beacon, BeaconOptions, BootstrapOptions, Mode};
-pub use certificates::{Authority, Issued};
 pub use envoy::Envoy;
 pub use files::{Endpoint, EndpointFiles};
 pub use http::{Caller, Protocol, Reply, Tally};

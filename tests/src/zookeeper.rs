@@ -16,7 +16,7 @@ use tokio::{
 };
 
 use crate::{
-    certificates::Authority,
+    authority::Authority,
     leash::{Leash, Start},
     log::Log,
     ports, programs,
@@ -154,7 +154,7 @@ impl ZooKeeper {
             std::fs::write(&path, text).with_context(|| format!("cannot write {name}"))?;
             anyhow::Ok(path.display().to_string())
         };
-        let server = authority.issue("zookeeper")?;
+        let server = authority.sign(&["zookeeper", "127.0.0.1"])?;
         let identity = file("server.pem", &format!("{}{}", server.key, server.certificate))?;
         let ca = file("ca.pem", authority.certificate())?;
         let jaas = format!(

@@ -6,12 +6,15 @@
 //! - [`admission`]: how much of that may be on its way
 //! - [`body`]: one stream's response: a start, and then a cursor into the ring
 //! - [`service`]: `tower.v1.Sync` over HTTP/2
-//! - [`beacons`]: who is connected, and what they report
+//! - `peer`: the other end of a connection, and which node it may be
+//! - [`beacons`], [`refusals`]: who is connected, and what they report; who could not
 
 pub mod admission;
 pub mod beacons;
 pub mod body;
 pub mod frame;
 pub mod log;
+mod peer;
+pub mod refusals;
 pub mod service;
 pub mod start;

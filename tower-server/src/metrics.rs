@@ -91,7 +91,14 @@ impl Collector for StreamCollector {
             "tower_starts_under_way_bytes",
             "Bytes on their way to Beacons that start over",
             self.admission.under_way(),
-        )
+        )?;
+        let refused = self.beacons.refusals().counts();
+        refused.encode(encoder.encode_descriptor(
+            "tower_connections_refused",
+            "Connections of Beacons that were refused",
+            None,
+            refused.metric_type(),
+        )?)
     }
 }
 

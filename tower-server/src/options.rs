@@ -7,6 +7,7 @@ use serde::Serialize;
 use tower_common::{
     process::{self, ProcessOptions},
     telemetry::LogFormat,
+    tls::{ServerFiles, TlsFile},
 };
 
 use crate::sources::spec;
@@ -44,6 +45,24 @@ pub struct Options {
     #[arg(long, env = "TOWER_HTTP_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5871")]
     pub http_listen: SocketAddr,
 
+    /// A PEM file with this Tower's certificate and those between it and its CA. With it Beacons connect
+    /// by TLS, and so do clients of HTTP unless `--http-listen` is on loopback. The files of all three
+    /// flags are read again when they change
+    #[arg(long, env = "TOWER_TLS_CERT", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// A PEM file with the key of that certificate
+    #[arg(long, env = "TOWER_TLS_KEY", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+
+    /// A PEM file with the CAs of Beacons' certificates. With it a Beacon needs one, and its node id must
+    /// be a name in it
+    #[arg(long, env = "TOWER_TLS_CLIENT_CA", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_client_ca: Option<PathBuf>,
+
     /// The mesh or region that this Tower serves
     #[arg(long, env = "TOWER_SCOPE", default_value = "default")]
     pub scope: String,
@@ -72,8 +91,30 @@ impl ProcessOptions for Options {
 
     fn check(&self) -> Result<(), String> {
         spec::parse_all(&self.discovery).map_err(|error| error.to_string())?;
-        let listeners = [("--grpc-listen", self.grpc_listen), ("--http-listen", self.http_listen)];
-        process::check_listeners(&listeners, self.insecure)
+        if self.tls()?.is_some() || self.insecure {
+            return Ok(());
+        }
+        process::check_loopback(
+            &[("--grpc-listen", self.grpc_listen), ("--http-listen", self.http_listen)],
+            "give --tls-cert and --tls-key, or --insecure if the network between them is to be trusted",
+        )
+    }
+}
+
+impl Options {
+    /// The files for TLS, if that is wanted.
+    ///
+    /// # Errors
+    /// If one is missing.
+    pub fn tls(&self) -> Result<Option<ServerFiles>, String> {
+        let client_ca = self.tls_client_ca.as_ref().map(|path| TlsFile::new("--tls-client-ca", path));
+        match TlsFile::pair(self.tls_cert.as_deref(), self.tls_key.as_deref())? {
+            Some((cert, key)) => Ok(Some(ServerFiles { cert, key, client_ca })),
+            None if client_ca.is_some() => {
+                Err("--tls-client-ca is given without --tls-cert and --tls-key".to_owned())
+            }
+            None => Ok(None),
+        }
     }
 }
 
@@ -94,5 +135,18 @@ mod tests {
         let open = ["--grpc-listen", "0.0.0.0:5870"];
         assert!(options(&open).check().unwrap_err().contains("--grpc-listen 0.0.0.0:5870"));
         assert!(options(&[&open[..], &["--insecure"]].concat()).check().is_ok());
+        let tls = ["--tls-cert", "/c.pem", "--tls-key", "/k.pem"];
+        assert!(options(&[&open[..], &tls].concat()).check().is_ok());
+    }
+
+    #[test]
+    fn tls_needs_its_files_together() {
+        let check = |args: &[&str], message: &str| {
+            let error = options(args).check().unwrap_err();
+            assert!(error.contains(message), "{error:?} does not contain {message:?}");
+        };
+        check(&["--tls-cert", "/c.pem"], "--tls-cert is given without --tls-key");
+        check(&["--tls-key", "/k.pem"], "--tls-key is given without --tls-cert");
+        check(&["--tls-client-ca", "/ca.pem"], "--tls-client-ca is given without --tls-cert");
     }
 }

@@ -1,15 +1,17 @@
 //! Wires the parts together, and takes them down again.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Arbiter, System};
 use actix_web::{App, HttpServer, web};
 use anyhow::{Context, anyhow};
 use rand::Rng;
-use tokio::{net::TcpSocket, runtime, signal::unix::SignalKind};
+use tokio::{runtime, signal::unix::SignalKind};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Server, server::TcpIncoming};
-use tower_common::{FEATURE_LEVEL, canonical_scope, telemetry};
+use tower_common::{
+    FEATURE_LEVEL, canonical_scope, telemetry,
+    tls::{Reloading, ServerFiles, server},
+};
 use tower_proto::v1;
 use tracing::{error, info};
 
@@ -22,6 +24,7 @@ use crate::{
         log::{FrameLog, Limits},
         service::{self, Starts, SyncService},
     },
+    grpc,
     http::{self, AppState},
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
@@ -31,13 +34,6 @@ use crate::{
 
 /// A Beacon that has heard nothing for this long moves to another Tower: three heartbeats.
 const SILENCE_LIMIT: Duration = Duration::from_secs(15);
-
-/// What one connection may have in the kernel's send buffer: it bounds what a Beacon costs that does not
-/// read.
-const SEND_BUFFER_BYTES: u32 = 128 << 10;
-
-/// Connections that wait to be accepted, when all Beacons come at once.
-const BACKLOG: u32 = 4096;
 
 /// What may be on its way to Beacons that start over: more would only make all of them wait longer.
 const START_BYTES_UNDER_WAY: u64 = 256 << 20;
@@ -58,9 +54,6 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// If an option is wrong, an address is taken, or a part fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let specs = spec::parse_all(&options.discovery)?;
-    // The ZooKeeper library brings a second provider of cryptography, and rustls does not choose between two.
-    // An error says that one is installed already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     // gRPC has threads of its own: thousands of streams must not hold up the actors, nor they the streams.
     let grpc_runtime = runtime::Builder::new_multi_thread().thread_name("grpc").enable_all().build()?;
     let system = System::new();
@@ -93,22 +86,30 @@ async fn serve(
         admission: admission.clone(),
     }));
 
-    let grpc_listener = bind_grpc(options.grpc_listen)?;
+    let tls = options.tls().map_err(anyhow::Error::msg)?.map(start_tls).transpose()?;
+    if let Some(tls) = &tls {
+        registry.register_collector(tls.collector("tower"));
+    }
+    let grpc_listener = grpc::bind(options.grpc_listen)?;
     let sources =
         sources::start(specs, &scope, &options.data_dir, store.clone().recipient(), source_metrics)?;
     let state = AppState {
         store: store.clone(),
         sources: Arc::new(sources),
         beacons: beacons.clone(),
+        tls: tls.clone(),
         registry: Arc::new(registry),
     };
     let http = {
         let state = web::Data::new(state);
-        HttpServer::new(move || App::new().app_data(state.clone()).configure(http::configure))
+        let http = HttpServer::new(move || App::new().app_data(state.clone()).configure(http::configure))
             .workers(1)
-            .disable_signals()
-            .bind(options.http_listen)
-            .with_context(|| format!("--http-listen {} cannot be bound", options.http_listen))?
+            .disable_signals();
+        match tls.as_ref().filter(|_| !options.http_listen.ip().is_loopback()) {
+            Some(tls) => http.bind_rustls_0_23(options.http_listen, server::http_config(tls)),
+            None => http.bind(options.http_listen),
+        }
+        .with_context(|| format!("--http-listen {} cannot be bound", options.http_listen))?
     };
     for address in http.addrs() {
         info!(service = "http", %address, "listening");
@@ -124,10 +125,10 @@ async fn serve(
         log: log.clone(),
         starts: Arc::new(StoreStarts(store.clone())),
         admission,
-        beacons,
+        beacons: beacons.clone(),
         stream_age: STREAM_AGE,
     });
-    let grpc = grpc_runtime.spawn(serve_grpc(grpc_listener, sync, stopping.clone()));
+    let grpc = grpc_runtime.spawn(grpc::serve(grpc_listener, tls, beacons, sync, stopping.clone()));
     info!(service = "grpc", %address, "listening");
 
     tokio::select! {
@@ -148,32 +149,12 @@ async fn serve(
     Ok(())
 }
 
-/// The listening socket. Accepted connections inherit the size of its send buffer.
-fn bind_grpc(address: SocketAddr) -> anyhow::Result<tokio::net::TcpListener> {
-    let bind = || -> io::Result<_> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
-        socket.bind(address)?;
-        socket.listen(BACKLOG)
-    };
-    bind().with_context(|| format!("--grpc-listen {address} cannot be bound"))
-}
-
-async fn serve_grpc(
-    listener: tokio::net::TcpListener,
-    sync: SyncService,
-    stopping: CancellationToken,
-) -> Result<(), tonic::transport::Error> {
-    Server::builder()
-        .http2_keepalive_interval(Some(Duration::from_secs(30)))
-        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
-        .add_service(sync)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            stopping.cancelled_owned(),
-        )
-        .await
+/// Files that cannot be used at the start are a failure: nobody could connect.
+fn start_tls(files: ServerFiles) -> anyhow::Result<Reloading<ServerFiles>> {
+    let tls = Reloading::new(files);
+    tls.current().map_err(anyhow::Error::msg)?;
+    tls.watch().context("the TLS files cannot be watched")?;
+    Ok(tls)
 }
 
 /// The store actor, as streams see it.

@@ -14,3 +14,4 @@ mod outage;
 mod registrar;
 mod secured;
 mod support;
+mod tls;

@@ -30,7 +30,7 @@ impl Secured {
         let (zookeeper, secure_port) = ZooKeeper::start_secured(&authority, login).await?;
         let folder = tempfile::tempdir()?;
         let other = Authority::new("another CA")?;
-        let (mine, stranger) = (authority.issue("tower")?, other.issue("tower")?);
+        let (mine, stranger) = (authority.sign(&["tower"])?, other.sign(&["tower"])?);
         for (name, text) in [
             ("ca", authority.certificate()),
             ("other-ca", other.certificate()),

@@ -3,7 +3,6 @@
 use std::{
     convert::Infallible,
     future::Future,
-    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -13,7 +12,7 @@ use std::{
 use http::{Request, Response, header::CONTENT_TYPE};
 use rand::Rng;
 use tokio_util::sync::CancellationToken;
-use tonic::{Status, Streaming, codec::Codec, server::NamedService, transport::server::TcpConnectInfo};
+use tonic::{Status, Streaming, codec::Codec, server::NamedService};
 use tonic_prost::ProstCodec;
 use tower_common::{FEATURE_LEVEL, canonical_scope, digest::Buckets};
 use tower_proto::v1;
@@ -25,6 +24,7 @@ use super::{
     body::{self, FetchStart, Inbox, WatchBody},
     frame,
     log::FrameLog,
+    peer::Peer,
 };
 use crate::store_actor::Ask;
 
@@ -105,7 +105,7 @@ async fn watch(
     shared: Arc<Options>,
     request: Request<tonic::body::Body>,
 ) -> Result<Response<tonic::body::Body>, Status> {
-    let peer = peer(&request);
+    let peer = Peer::of(request.extensions());
     let decoder = ProstCodec::<v1::WatchResponse, v1::WatchRequest>::default().decoder();
     let mut requests = Streaming::new_request(decoder, request.into_body(), None, Some(MAX_REQUEST_BYTES));
     let hello = tokio::time::timeout(HELLO_TIMEOUT, requests.message())
@@ -115,9 +115,12 @@ async fn watch(
         return Err(Status::invalid_argument("the first request of a stream must be a hello"));
     };
     let ask = ask(&shared.welcome, &hello);
-    let node = check(&shared.scope, hello)?;
-    info!(node = node.id, zone = node.zone, ?peer, "beacon connected");
-    let connected = Arc::new(shared.beacons.connect(node.clone(), peer));
+    let claimed = hello.node.as_ref().map(|node| node.id.clone()).unwrap_or_default();
+    let node = check(&shared.scope, hello)
+        .and_then(|node| peer.check(&node.id).map(|()| node))
+        .inspect_err(|status| shared.beacons.refusals().hello(peer.address, &claimed, status))?;
+    info!(node = node.id, zone = node.zone, peer = ?peer.address, "beacon connected");
+    let connected = Arc::new(shared.beacons.connect(node.clone(), peer.address));
     let ended = CancellationToken::new();
     let reader = shared.log.reader();
     let inbox = Inbox::new(&reader);
@@ -235,11 +238,6 @@ impl Listener {
         }
         true
     }
-}
-
-fn peer(request: &Request<tonic::body::Body>) -> Option<SocketAddr> {
-    let extensions = request.extensions();
-    extensions.get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr)
 }
 
 #[cfg(test)]

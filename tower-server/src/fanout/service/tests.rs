@@ -1,5 +1,7 @@
 //! The service as an ordinary tonic client sees it, over TCP.
 
+use std::net::SocketAddr;
+
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prost::Message;
