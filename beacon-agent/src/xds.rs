@@ -8,6 +8,7 @@
 //! - `offer`: what one client may have now, make before break
 //! - `node`: what a client says of itself
 //! - `driver`, [`mod@service`]: a stream of a client, from its first byte to its end
+//! - [`mod@server`], [`mod@socket`], `peer`: TCP and the Unix socket, and who is at the other end
 //! - [`mod@clients`], [`mod@metrics`]: what operators see
 //!
 //! There is no cache, and no task or queue per stream: a response is made from the newest composition
@@ -22,9 +23,12 @@ mod ledger;
 pub mod metrics;
 mod node;
 mod offer;
+pub mod peer;
 mod protocol;
+pub mod server;
 pub mod service;
 mod session;
+pub mod socket;
 mod sotw;
 mod subscription;
 #[cfg(test)]
@@ -32,7 +36,9 @@ mod testing;
 
 pub use self::{
     clients::Clients,
-    kind::{Mode, ResourceType},
+    kind::{Mode, ResourceType, Scope},
     metrics::Metrics,
-    service::{Options, Service, service},
+    peer::Peer,
+    server::{Keepalive, serve},
+    service::{Options, services},
 };

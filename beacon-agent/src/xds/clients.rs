@@ -12,8 +12,9 @@ use tower_proto::v1;
 
 use super::{
     channel::Batch,
-    kind::{Mode, ResourceType},
+    kind::{Mode, ResourceType, Scope},
     node::Identity,
+    peer::Peer,
     protocol::{Answer, Received},
 };
 
@@ -49,8 +50,10 @@ pub struct Client {
     pub cluster: String,
     /// Its program and version.
     pub user_agent: String,
-    /// Where it is connected from, if by TCP.
-    pub peer: Option<SocketAddr>,
+    /// Where it is connected from.
+    pub peer: Peer,
+    /// All types on one stream, or which one.
+    pub scope: Scope,
     /// The variant of the protocol.
     pub mode: Mode,
     /// Where it is told to listen for calls that leave the host.
@@ -149,7 +152,7 @@ impl Clients {
         self.shared.changed.subscribe()
     }
 
-    pub(super) fn connect(&self, identity: &Identity, mode: Mode, peer: Option<SocketAddr>) -> Connection {
+    pub(super) fn connect(&self, identity: &Identity, mode: Mode, scope: Scope, peer: Peer) -> Connection {
         let mut streams = self.shared.streams.lock();
         streams.opened += 1;
         let stream = streams.opened;
@@ -159,6 +162,7 @@ impl Clients {
             cluster: identity.cluster.clone(),
             user_agent: identity.user_agent.clone(),
             peer,
+            scope,
             mode,
             egress: identity.view.egress,
             complaint: identity.complaint.clone(),
@@ -281,7 +285,7 @@ mod tests {
             node_id: node_id.to_owned(),
             cluster: "edge".to_owned(),
             user_agent: "envoy 1.40.0".to_owned(),
-            view: NodeView { egress: "127.0.0.1:5875".parse().unwrap() },
+            view: NodeView::new("127.0.0.1:5875".parse().unwrap()),
             complaint: None,
         }
     }
@@ -298,8 +302,8 @@ mod tests {
     #[test]
     fn streams_of_one_node_are_listed_apart_and_only_while_they_live() {
         let clients = Clients::new();
-        let first = clients.connect(&identity("n"), Mode::Delta, None);
-        let second = clients.connect(&identity("n"), Mode::Sotw, None);
+        let first = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
+        let second = clients.connect(&identity("n"), Mode::Sotw, Scope::Aggregated, Peer::Tcp(None));
         let modes: Vec<Mode> = clients.snapshot().iter().map(|client| client.mode).collect();
         assert_eq!(modes, [Mode::Delta, Mode::Sotw]);
         drop(first);
@@ -312,7 +316,7 @@ mod tests {
     fn a_rejection_is_shown_until_something_is_accepted() {
         let clients = Clients::new();
         let mut changes = clients.changes();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack("unknown field"));
         let state = clients.snapshot().remove(0).types.remove(&ResourceType::Cluster).unwrap();
         let rejection = state.rejected.unwrap();
@@ -334,7 +338,7 @@ mod tests {
     #[test]
     fn a_long_message_is_cut() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack(&"ä".repeat(1 << 20)));
         let client = clients.snapshot().remove(0);
         let kept = client.types[&ResourceType::Cluster].rejected.as_ref().unwrap().message.len();
@@ -352,7 +356,7 @@ mod tests {
     #[test]
     fn a_report_tells_what_was_accepted_and_what_was_rejected_since() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&received(Answer::Ack { nonce: "6".into(), version: "u".into() }));
         connection.received(&nack("no"));
         let expected = v1::TypeReport {
@@ -367,7 +371,7 @@ mod tests {
     #[test]
     fn a_snapshot_is_plain_json() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack("no"));
         let json = serde_json::to_value(clients.snapshot()).unwrap();
         assert_eq!(json[0]["node_id"], "n");

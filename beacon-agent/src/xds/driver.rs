@@ -4,7 +4,7 @@
 //! that could grow nor a task that could stay behind: whatever ends the stream drops it, and with it all
 //! that it holds.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use futures::{Stream, StreamExt, stream};
 use tokio::{sync::watch, time};
@@ -14,8 +14,10 @@ use tracing::{debug, info, warn};
 
 use super::{
     clients::{self, Connection},
+    kind::Scope,
     metrics::OpenStream,
     node::Identity,
+    peer::Peer,
     protocol::{Answer, Limits, Protocol, Received, Refusal},
     service::Options,
     session::Session,
@@ -26,7 +28,8 @@ struct Driver<P: Protocol> {
     options: Arc<Options>,
     compositions: watch::Receiver<Composition>,
     inbound: Streaming<P::Request>,
-    peer: Option<SocketAddr>,
+    scope: Scope,
+    peer: Peer,
     /// `None` before the first request.
     open: Option<Open<P>>,
 }
@@ -49,11 +52,12 @@ enum End {
 /// The responses to a client's requests.
 pub(super) fn responses<P: Protocol>(
     options: Arc<Options>,
+    scope: Scope,
     inbound: Streaming<P::Request>,
-    peer: Option<SocketAddr>,
+    peer: Peer,
 ) -> impl Stream<Item = Result<P::Response, Status>> + Send + 'static {
     let compositions = options.compositions.clone();
-    let driver = Driver::<P> { options, compositions, inbound, peer, open: None };
+    let driver = Driver::<P> { options, compositions, inbound, scope, peer, open: None };
     stream::unfold(Some(driver), |driver| async {
         let mut driver = driver?;
         match driver.next().await {
@@ -105,7 +109,8 @@ impl<P: Protocol> Driver<P> {
         // Envoy names its node again when its dynamic context changes; the first one counts.
         let node = P::take_node(&mut request);
         if self.open.is_none() {
-            let identity = Identity::read(node, self.options.egress)?;
+            let source = self.scope.config_source(P::MODE);
+            let identity = Identity::read(node, self.options.egress, source)?;
             self.open = Some(self.open(&identity)?);
         }
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -122,13 +127,15 @@ impl<P: Protocol> Driver<P> {
         if identity.is_grpc() && !composition.complete {
             return Err(Refusal::NotLoaded);
         }
-        let connection = clients.connect(identity, P::MODE, self.peer);
+        let connection = clients.connect(identity, P::MODE, self.scope, self.peer);
         info!(
             node = identity.node_id,
             stream = connection.stream(),
             cluster = identity.cluster,
             user_agent = identity.user_agent,
             mode = P::MODE.as_str(),
+            scope = self.scope.as_str(),
+            peer = %self.peer,
             egress = %identity.view.egress,
             "xDS client connected"
         );
@@ -136,7 +143,7 @@ impl<P: Protocol> Driver<P> {
             warn!(node = identity.node_id, %complaint, "metadata of an xDS client is ignored");
         }
         Ok(Open {
-            session: Session::new(identity.view, Limits::default(), &composition),
+            session: Session::new(self.scope, identity.view, Limits::default(), &composition),
             connection,
             node_id: identity.node_id.clone(),
             _counted: metrics.opened(P::MODE),
@@ -146,8 +153,7 @@ impl<P: Protocol> Driver<P> {
     fn refused(&self, refusal: &Refusal) {
         self.options.metrics.refused();
         let node = self.open.as_ref().map(|open| open.node_id.as_str());
-        let peer = self.peer.map(tracing::field::display);
-        warn!(node, peer, reason = %refusal, "xDS stream ended by the server");
+        warn!(node, peer = %self.peer, reason = %refusal, "xDS stream ended by the server");
     }
 }
 

@@ -58,6 +58,10 @@ impl Offer {
             ResourceType::Endpoint => &self.assignments,
             ResourceType::Listener => &self.listeners,
             ResourceType::Route => &self.routes,
+            ResourceType::Secret => &self.composition.secrets,
+            ResourceType::Runtime => &self.composition.runtimes,
+            ResourceType::Extension => &self.composition.extensions,
+            ResourceType::ScopedRoute => &self.composition.scoped_routes,
         }
     }
 
@@ -155,7 +159,7 @@ mod tests {
 
     fn offer(services: &[&str]) -> Offer {
         let egress = SocketAddr::from((Ipv4Addr::LOCALHOST, 5875));
-        Offer::new(NodeView { egress }, &composition(services))
+        Offer::new(NodeView::new(egress), &composition(services))
     }
 
     fn names(layer: &Layer) -> Vec<&str> {

@@ -1,25 +1,28 @@
-//! One aggregated stream, as a state machine: requests and compositions in, responses out.
+//! One stream, as a state machine: requests and compositions in, responses out.
 //!
 //! Knows neither sockets nor clocks. A response is made when there is room for it, from what is true at
 //! that moment; so a client that reads slowly costs nothing, and gets the newest state when it reads.
 
 use std::{collections::BTreeMap, marker::PhantomData, time::Instant};
 
-use tower_common::view::{Composition, EGRESS, NodeView};
+use tower_common::view::{self, Composition, EGRESS, NodeView};
 
 use super::{
     channel::{Batch, Channel, Moment},
-    kind::ResourceType,
+    kind::{ResourceType, Scope},
     ledger::Nonce,
     offer::Offer,
     protocol::{Limits, Protocol, Received, Refusal},
 };
 
-/// One aggregated stream.
+/// One stream: of all types, or of one.
 #[derive(Debug)]
 pub(super) struct Session<P> {
+    scope: Scope,
     offer: Offer,
     channels: BTreeMap<ResourceType, Channel>,
+    /// What each cluster ends with for this client.
+    cluster_suffix: Vec<u8>,
     limits: Limits,
     /// Something was complete once. What is loading since then does not stop the rest.
     serving: bool,
@@ -29,10 +32,12 @@ pub(super) struct Session<P> {
 
 impl<P: Protocol> Session<P> {
     /// A new stream of a client with this view.
-    pub(super) fn new(node: NodeView, limits: Limits, composition: &Composition) -> Self {
+    pub(super) fn new(scope: Scope, node: NodeView, limits: Limits, composition: &Composition) -> Self {
         Self {
+            scope,
             offer: Offer::new(node, composition),
             channels: BTreeMap::new(),
+            cluster_suffix: view::cluster::suffix(node.source),
             limits,
             serving: composition.complete,
             nonce: 0,
@@ -46,11 +51,17 @@ impl<P: Protocol> Session<P> {
     /// If the stream is to be ended for it.
     pub(super) fn handle(&mut self, request: P::Request) -> Result<Received, Refusal> {
         let url = P::type_url(&request);
-        if url.is_empty() {
-            return Err(Refusal::NoTypeUrl);
-        }
-        let Some(kind) = ResourceType::from_url(url) else {
-            return Ok(Received::UnknownType(url.to_owned()));
+        let kind = match self.scope {
+            Scope::Aggregated if url.is_empty() => return Err(Refusal::NoTypeUrl),
+            Scope::Aggregated => match ResourceType::from_url(url) {
+                Some(kind) => kind,
+                None => return Ok(Received::UnknownType(url.to_owned())),
+            },
+            Scope::Single(kind) if url.is_empty() || url == kind.url() => kind,
+            Scope::Single(kind) => {
+                let asked = url.chars().take(256).collect();
+                return Err(Refusal::OtherType { served: kind, asked });
+            }
         };
         P::check(&request, &self.limits)?;
         let first = !self.channels.contains_key(&kind);
@@ -82,7 +93,7 @@ impl<P: Protocol> Session<P> {
         }
         let moment = Moment { now, complete: self.offer.is_complete() };
         let nonce = self.nonce + 1;
-        let batch = ResourceType::ALL.into_iter().find_map(|kind| {
+        let mut batch = ResourceType::ALL.into_iter().find_map(|kind| {
             if kind == ResourceType::Route {
                 self.compose_routes();
             }
@@ -94,6 +105,7 @@ impl<P: Protocol> Session<P> {
             // A cluster that was added or modified "becomes warm when a ClusterLoadAssignment is
             // supplied": it needs one again, changed or not.
             ResourceType::Cluster => {
+                batch.append(&self.cluster_suffix);
                 if let Some(endpoints) = self.channels.get_mut(&ResourceType::Endpoint) {
                     endpoints.push(&batch.refreshed);
                 }
@@ -104,7 +116,12 @@ impl<P: Protocol> Session<P> {
                     self.offer.routes_sent();
                 }
             }
-            ResourceType::Endpoint | ResourceType::Listener => {}
+            ResourceType::Secret
+            | ResourceType::Runtime
+            | ResourceType::Endpoint
+            | ResourceType::Extension
+            | ResourceType::Listener
+            | ResourceType::ScopedRoute => {}
         }
         Some(batch)
     }

@@ -1,8 +1,8 @@
-//! Register, change, deregister: in each format the traffic follows, whichever variant of xDS the
-//! Envoy speaks, and whichever version of HTTP its callers do.
+//! Register, change, deregister: in each format the traffic follows, whichever of the four modes of xDS
+//! the Envoy speaks, and whichever version of HTTP its callers do.
 
 use anyhow::Result;
-use tower_tests::Upstream;
+use tower_tests::{Mode, Upstream};
 
 use crate::{
     registrar::{Format, Registrar},
@@ -14,7 +14,7 @@ async fn traffic_follows(mut registrar: Registrar) -> Result<()> {
     let beta = Upstream::start("beta").await?;
     let gamma = Upstream::start("gamma").await?;
     let mesh = Mesh::start(registrar.discovery()).await?;
-    let envoys = mesh.envoys().await?;
+    let envoys = mesh.envoys_in(&Mode::ALL).await?;
     let callers = callers(&envoys);
 
     let first = registrar.register(alpha.address()).await?;

@@ -12,4 +12,5 @@ mod hostile;
 mod malformed;
 mod outage;
 mod registrar;
+mod socket;
 mod support;

@@ -31,7 +31,7 @@ use super::{
 };
 use crate::xds::{
     delta::Delta,
-    kind::ResourceType,
+    kind::{ResourceType, Scope},
     protocol::{Limits, Received},
     session::Session,
     sotw::Sotw,
@@ -65,7 +65,7 @@ pub(in crate::xds) struct Conversation<P> {
 
 /// Where clients of the tests listen.
 pub(in crate::xds) fn node() -> NodeView {
-    NodeView { egress: "127.0.0.1:5875".parse().expect("an address") }
+    NodeView::new("127.0.0.1:5875".parse().expect("an address"))
 }
 
 impl<P: Wire> Conversation<P> {
@@ -73,7 +73,7 @@ impl<P: Wire> Conversation<P> {
     pub(in crate::xds) fn new() -> Self {
         let composition = Composition::default();
         Self {
-            session: Session::new(node(), Limits::default(), &composition),
+            session: Session::new(Scope::Aggregated, node(), Limits::default(), &composition),
             world: World::default(),
             memory: BTreeMap::new(),
             now: clock::monotonic(),
@@ -127,7 +127,7 @@ impl<P: Wire> Conversation<P> {
                 Ok(())
             }
             ["reconnect"] => {
-                self.session = Session::new(node(), Limits::default(), &self.composition);
+                self.session = Session::new(Scope::Aggregated, node(), Limits::default(), &self.composition);
                 self.memory.values_mut().for_each(|memory| memory.nonce.clear());
                 self.nonces.clear();
                 Ok(())

@@ -6,10 +6,17 @@ use prost::Message;
 use tower_proto::envoy::{
     envoy::{
         config::{
-            cluster::v3::Cluster, endpoint::v3::ClusterLoadAssignment, listener::v3::Listener,
-            route::v3::RouteConfiguration,
+            cluster::v3::Cluster,
+            core::v3::TypedExtensionConfig,
+            endpoint::v3::ClusterLoadAssignment,
+            listener::v3::Listener,
+            route::v3::{RouteConfiguration, ScopedRouteConfiguration},
         },
-        service::discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest},
+        extensions::transport_sockets::tls::v3::Secret,
+        service::{
+            discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest},
+            runtime::v3::Runtime,
+        },
     },
     google::{protobuf::Any, rpc::Status},
 };
@@ -141,6 +148,10 @@ fn describe(kind: ResourceType, any: &Any) -> (String, String) {
             let factor = assignment.policy.unwrap().overprovisioning_factor.unwrap();
             (assignment.cluster_name, factor.value.to_string())
         }
+        ResourceType::Secret => (Secret::decode(body).unwrap().name, "1".to_owned()),
+        ResourceType::Runtime => (Runtime::decode(body).unwrap().name, "1".to_owned()),
+        ResourceType::Extension => (TypedExtensionConfig::decode(body).unwrap().name, "1".to_owned()),
+        ResourceType::ScopedRoute => (ScopedRouteConfiguration::decode(body).unwrap().name, "1".to_owned()),
         ResourceType::Listener => (Listener::decode(body).unwrap().name, "1".to_owned()),
         ResourceType::Route => {
             let routes = RouteConfiguration::decode(body).unwrap();

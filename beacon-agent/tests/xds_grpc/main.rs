@@ -1,0 +1,5 @@
+//! The xDS services over gRPC: what the protocol's logic, tested by itself, does not show.
+
+mod basics;
+mod support;
+mod transport;
