@@ -4,8 +4,10 @@
 //! - [`kind`]: the resource types and the two variants, state of the world and delta
 //! - `session`: one aggregated stream; the order between types. It holds one `channel` per type, each
 //!   with a `subscription` (what the client wants) and a `ledger` (what it has, as far as is known)
+//! - `selection`: what goes into one message; `retry`: sending again what a host could not take
 //! - `protocol`, `sotw`, `delta`: where the two variants differ
 //! - `offer`: what one client may have now, make before break
+//! - `triage`, `memory`: what a client cannot take, how that is found out, and kept
 //! - `node`: what a client says of itself
 //! - `driver`, [`mod@service`]: a stream of a client, from its first byte to its end
 //! - [`mod@server`], [`mod@socket`], `peer`: TCP and the Unix socket, and who is at the other end
@@ -20,11 +22,14 @@ mod delta;
 mod driver;
 pub mod kind;
 mod ledger;
+mod memory;
 pub mod metrics;
 mod node;
 mod offer;
 pub mod peer;
 mod protocol;
+mod retry;
+mod selection;
 pub mod server;
 pub mod service;
 mod session;
@@ -33,6 +38,7 @@ mod sotw;
 mod subscription;
 #[cfg(test)]
 mod testing;
+mod triage;
 
 pub use self::{
     clients::Clients,

@@ -11,11 +11,13 @@ use tower_common::clock;
 use tower_proto::v1;
 
 use super::{
-    channel::Batch,
     kind::{Mode, ResourceType, Scope},
+    memory::{Memories, Memory},
     node::Identity,
     peer::Peer,
     protocol::{Answer, Received},
+    selection::Batch,
+    triage::Refused,
 };
 
 /// How much of a rejection's message is kept.
@@ -30,6 +32,7 @@ pub struct Clients {
 #[derive(Debug)]
 struct Shared {
     streams: Mutex<Streams>,
+    memories: Mutex<Memories>,
     changed: watch::Sender<u64>,
 }
 
@@ -64,6 +67,8 @@ pub struct Client {
     pub since: u64,
     /// The types that it has asked for.
     pub types: BTreeMap<ResourceType, TypeState>,
+    /// What of that which is served now it cannot take.
+    pub quarantined: Vec<Quarantined>,
 }
 
 /// One type on one stream.
@@ -81,6 +86,19 @@ pub struct TypeState {
     pub accepted: Option<Exchange>,
     /// The rejection that no acceptance has followed.
     pub rejected: Option<Rejection>,
+}
+
+/// Content that a client cannot take, found out by trying. It has what it accepted last in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Quarantined {
+    /// Of which type; a service's routes are of `rds`.
+    pub r#type: ResourceType,
+    /// The resource, or the service whose routes these are.
+    pub name: String,
+    /// Its content hash.
+    pub version: String,
+    /// What the client says.
+    pub message: String,
 }
 
 /// A response, and when something became of it.
@@ -121,6 +139,8 @@ pub enum Reason {
 pub(super) struct Connection {
     shared: Arc<Shared>,
     stream: u64,
+    node_id: String,
+    user_agent: String,
 }
 
 impl Default for Clients {
@@ -133,7 +153,7 @@ impl Clients {
     /// Nobody is connected.
     pub fn new() -> Self {
         let changed = watch::Sender::new(0);
-        Self { shared: Arc::new(Shared { streams: Mutex::default(), changed }) }
+        Self { shared: Arc::new(Shared { streams: Mutex::default(), memories: Mutex::default(), changed }) }
     }
 
     /// Everyone who is connected, in the order in which the streams began.
@@ -168,11 +188,13 @@ impl Clients {
             complaint: identity.complaint.clone(),
             since: clock::unix_millis(),
             types: BTreeMap::new(),
+            quarantined: Vec::new(),
         };
         streams.by_number.insert(stream, client);
         drop(streams);
         self.shared.notify();
-        Connection { shared: self.shared.clone(), stream }
+        let (node_id, user_agent) = (identity.node_id.clone(), identity.user_agent.clone());
+        Connection { shared: self.shared.clone(), stream, node_id, user_agent }
     }
 }
 
@@ -181,11 +203,16 @@ impl Client {
         let types = self.types.iter().map(|(kind, state)| {
             let version = |exchange: &Exchange| exchange.version.clone();
             let rejected = state.rejected.as_ref();
+            // What is kept from the client is a rejection that stands, also if all else was accepted since.
+            let kept = self.quarantined.iter().find(|kept| kept.r#type == *kind);
+            let rejected = rejected.map(|r| (version(&r.response), r.message.clone()));
+            let kept = kept.map(|kept| (kept.version.clone(), format!("{}: {}", kept.name, kept.message)));
+            let (rejected_version, error) = kept.or(rejected).unwrap_or_default();
             v1::TypeReport {
                 type_url: kind.url().to_owned(),
                 accepted_version: state.accepted.as_ref().map(version).unwrap_or_default(),
-                rejected_version: rejected.map(|r| version(&r.response)).unwrap_or_default(),
-                error: rejected.map(|r| r.message.clone()).unwrap_or_default(),
+                rejected_version,
+                error,
             }
         });
         v1::ClientReport { node_id: self.node_id.clone(), types: types.collect() }
@@ -227,6 +254,20 @@ impl Connection {
         });
     }
 
+    /// What the client could not take on its streams before this one.
+    pub(super) fn recall(&self) -> Memory {
+        self.shared.memories.lock().recall(&self.node_id, &self.user_agent)
+    }
+
+    /// What the client cannot take has changed.
+    pub(super) fn quarantined(&self, quarantined: &[Quarantined], memory: Memory) {
+        self.shared.memories.lock().note(&self.node_id, &self.user_agent, memory);
+        if let Some(client) = self.shared.streams.lock().by_number.get_mut(&self.stream) {
+            client.quarantined = quarantined.to_vec();
+        }
+        self.shared.notify();
+    }
+
     fn change(&self, kind: ResourceType, change: impl FnOnce(&mut TypeState)) {
         if let Some(client) = self.shared.streams.lock().by_number.get_mut(&self.stream) {
             change(client.types.entry(kind).or_default());
@@ -245,6 +286,17 @@ impl Drop for Connection {
 impl Shared {
     fn notify(&self) {
         self.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+impl Quarantined {
+    pub(super) fn new(kind: ResourceType, refused: &Refused) -> Self {
+        Self {
+            r#type: kind,
+            name: refused.name.to_string(),
+            version: refused.version.to_string(),
+            message: refused.message.to_string(),
+        }
     }
 }
 

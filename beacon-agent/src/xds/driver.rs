@@ -13,7 +13,7 @@ use tower_common::view::Composition;
 use tracing::{debug, info, warn};
 
 use super::{
-    clients::{self, Connection},
+    clients::{self, Connection, Quarantined},
     kind::Scope,
     metrics::OpenStream,
     node::Identity,
@@ -39,7 +39,8 @@ struct Open<P> {
     session: Session<P>,
     connection: Connection,
     node_id: String,
-    _counted: OpenStream,
+    quarantined: Vec<Quarantined>,
+    counted: OpenStream,
 }
 
 /// Why a stream ends.
@@ -98,6 +99,7 @@ impl<P: Protocol> Driver<P> {
                     let composition = self.compositions.borrow_and_update().clone();
                     if let Some(open) = &mut self.open {
                         open.session.update(&composition);
+                        open.note_quarantine();
                     }
                 }
                 () = at(deadline) => {}
@@ -118,6 +120,7 @@ impl<P: Protocol> Driver<P> {
         self.options.metrics.received(&received);
         open.connection.received(&received);
         open.log(&received);
+        open.note_quarantine();
         Ok(())
     }
 
@@ -142,11 +145,14 @@ impl<P: Protocol> Driver<P> {
         if let Some(complaint) = &identity.complaint {
             warn!(node = identity.node_id, %complaint, "metadata of an xDS client is ignored");
         }
+        let mut session = Session::new(self.scope, identity.view, Limits::default(), &composition);
+        session.recall(connection.recall());
         Ok(Open {
-            session: Session::new(self.scope, identity.view, Limits::default(), &composition),
+            session,
             connection,
             node_id: identity.node_id.clone(),
-            _counted: metrics.opened(P::MODE),
+            quarantined: Vec::new(),
+            counted: metrics.opened(P::MODE),
         })
     }
 
@@ -154,6 +160,29 @@ impl<P: Protocol> Driver<P> {
         self.options.metrics.refused();
         let node = self.open.as_ref().map(|open| open.node_id.as_str());
         warn!(node, peer = %self.peer, reason = %refusal, "xDS stream ended by the server");
+    }
+}
+
+impl<P: Protocol> Open<P> {
+    /// Tells what this client cannot take, if that has changed.
+    fn note_quarantine(&mut self) {
+        let quarantined = self.session.quarantined();
+        if quarantined == self.quarantined {
+            return;
+        }
+        for new in quarantined.iter().filter(|new| !self.quarantined.contains(new)) {
+            warn!(
+                node = self.node_id,
+                r#type = new.r#type.as_str(),
+                name = new.name,
+                version = new.version,
+                message = new.message,
+                "xDS client cannot take this content; it keeps what it accepted before"
+            );
+        }
+        self.counted.quarantined(quarantined.len());
+        self.connection.quarantined(&quarantined, self.session.memory());
+        self.quarantined = quarantined;
     }
 }
 

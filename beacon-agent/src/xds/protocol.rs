@@ -7,8 +7,9 @@ use tower_common::view::Layer;
 use tower_proto::envoy::{envoy::config::core::v3::Node, google::rpc::Status};
 
 use super::{
-    channel::{Batch, Channel, Selection},
+    channel::Channel,
     kind::{Mode, ResourceType},
+    selection::{Batch, Selection},
 };
 
 /// One of the two variants of the protocol. Implemented by types without values.

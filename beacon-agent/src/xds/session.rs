@@ -8,11 +8,15 @@ use std::{collections::BTreeMap, marker::PhantomData, time::Instant};
 use tower_common::view::{self, Composition, EGRESS, NodeView};
 
 use super::{
-    channel::{Batch, Channel, Moment},
-    kind::{ResourceType, Scope},
+    channel::{Channel, Moment, Verdict},
+    clients::{Quarantined, Reason},
+    kind::{Mode, ResourceType, Scope},
     ledger::Nonce,
+    memory::Memory,
     offer::Offer,
     protocol::{Limits, Protocol, Received, Refusal},
+    selection::Batch,
+    triage::Triage,
 };
 
 /// One stream: of all types, or of one.
@@ -24,6 +28,8 @@ pub(super) struct Session<P> {
     /// What each cluster ends with for this client.
     cluster_suffix: Vec<u8>,
     limits: Limits,
+    /// What types that are not asked for yet begin with.
+    remembered: BTreeMap<ResourceType, Triage>,
     /// Something was complete once. What is loading since then does not stop the rest.
     serving: bool,
     nonce: Nonce,
@@ -39,9 +45,25 @@ impl<P: Protocol> Session<P> {
             channels: BTreeMap::new(),
             cluster_suffix: view::cluster::suffix(node.source),
             limits,
+            remembered: BTreeMap::new(),
             serving: composition.complete,
             nonce: 0,
             protocol: PhantomData,
+        }
+    }
+
+    /// Begins with what the client could not take on its earlier streams.
+    pub(super) fn recall(&mut self, memory: Memory) {
+        self.offer.recall(memory.pieces);
+        self.remembered = memory.resources;
+    }
+
+    /// What the client's later streams are to begin with.
+    pub(super) fn memory(&self) -> Memory {
+        let channels = self.channels.iter().filter(|(_, channel)| !channel.triage.is_idle());
+        Memory {
+            resources: channels.map(|(kind, channel)| (*kind, channel.triage.lasting())).collect(),
+            pieces: self.offer.memory(),
         }
     }
 
@@ -65,9 +87,33 @@ impl<P: Protocol> Session<P> {
         };
         P::check(&request, &self.limits)?;
         let first = !self.channels.contains_key(&kind);
-        let channel = self.channels.entry(kind).or_insert_with(|| Channel::new(kind));
+        let channel = self.channels.entry(kind).or_insert_with(|| {
+            let triage = self.remembered.remove(&kind).unwrap_or_default();
+            Channel::new(kind, triage)
+        });
         let answer = P::receive(channel, request, first);
         channel.stirred = true;
+        let verdict = channel.verdict.take();
+        let good_routes = channel.ledger.good(EGRESS).map(|routes| routes.version);
+        match verdict {
+            Some(Verdict::Accepted) => {
+                channel.accepted();
+                if let (ResourceType::Route, Some(version)) = (kind, good_routes) {
+                    self.offer.routes_accepted(version);
+                }
+            }
+            Some(Verdict::Rejected { mut suspects, message }) => {
+                if kind == ResourceType::Route {
+                    // They are made of pieces, of which one is to blame.
+                    let composed = suspects.extract_if(.., |suspect| &*suspect.name == EGRESS).last();
+                    if let (Some(routes), Reason::Content) = (composed, Reason::of(&message)) {
+                        self.offer.routes_rejected(routes.version, &message);
+                    }
+                }
+                channel.rejected(suspects, &message, P::MODE == Mode::Sotw && kind.is_whole());
+            }
+            None => {}
+        }
         let names = channel.subscription.names().len();
         if names > self.limits.names {
             let limit = self.limits.names;
@@ -128,7 +174,18 @@ impl<P: Protocol> Session<P> {
 
     /// When to ask for the next response again, even if nothing happens before.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.channels.values().filter_map(Channel::held_until).min()
+        self.channels.values().filter_map(Channel::deadline).min()
+    }
+
+    /// What this client cannot take of what is served now.
+    pub(super) fn quarantined(&self) -> Vec<Quarantined> {
+        let channels = self.channels.values().filter(|channel| !channel.triage.is_idle());
+        let resources = channels.flat_map(|channel| {
+            let layer = self.offer.layer(channel.kind);
+            channel.triage.refused_of(layer).map(|refused| Quarantined::new(channel.kind, refused))
+        });
+        let pieces = self.offer.refused_pieces().map(|piece| Quarantined::new(ResourceType::Route, piece));
+        resources.chain(pieces).collect()
     }
 
     #[cfg(test)]

@@ -10,10 +10,10 @@ use tower_proto::envoy::envoy::service::discovery::v3::{
 };
 
 use crate::xds::{
-    channel::{Batch, MESSAGE_BYTES},
     delta::Delta,
     kind::{ResourceType, Scope},
     protocol::{Limits, Protocol, Received},
+    selection::{Batch, MESSAGE_BYTES},
     session::Session,
     sotw::Sotw,
     testing::{composition, script::node},

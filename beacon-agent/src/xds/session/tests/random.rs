@@ -221,7 +221,8 @@ impl<P: Wire> Client<P> {
         self.conversation.world.services = everything.into();
         self.conversation.update();
         self.settle();
-        self.conversation.world.services = before;
+        // In content that nobody has rejected: what was, is not sent again.
+        self.conversation.world.services = before.into_keys().map(|service| (service, [30; 3])).collect();
         self.conversation.update();
         self.settle();
         let world = &self.conversation.world.services;
