@@ -127,5 +127,18 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
             )?;
         }
     }
+    for client in state.clients.snapshot() {
+        for kept in &client.quarantined {
+            writeln!(
+                page,
+                "          {} CANNOT TAKE {} {} {}: {}",
+                client.node_id,
+                kept.r#type.as_str(),
+                kept.name,
+                kept.version,
+                kept.message
+            )?;
+        }
+    }
     writeln!(page, "\nmore      /status  /metrics  /ready  /healthz")
 }

@@ -2,18 +2,41 @@
 
 use serde_json::{Map, Value, json};
 
+use tower_common::view::BEACON;
+
 use crate::options::{BootstrapOptions, XdsMode};
 
 /// The configuration as JSON, which is YAML as well, so Envoy reads it from a file of either ending.
 pub fn bootstrap(options: &BootstrapOptions) -> Value {
-    let api_type = match options.mode {
-        XdsMode::Delta => "DELTA_GRPC",
-        XdsMode::Sotw => "GRPC",
+    let (api_type, aggregated) = match options.mode {
+        XdsMode::Delta => ("DELTA_GRPC", true),
+        XdsMode::Sotw => ("GRPC", true),
+        XdsMode::DeltaPerType => ("DELTA_GRPC", false),
+        XdsMode::SotwPerType => ("GRPC", false),
     };
     let mut metadata = Map::new();
     if let Some(port) = options.egress_port {
         metadata.insert("tower.egress_port".to_owned(), port.into());
     }
+    let beacon = json!({
+        "api_type": api_type,
+        "transport_api_version": "V3",
+        "set_node_on_first_message_only": true,
+        "grpc_services": [{ "envoy_grpc": { "cluster_name": BEACON } }],
+    });
+    let mut dynamic = Map::new();
+    let source = if aggregated {
+        dynamic.insert("ads_config".to_owned(), beacon);
+        json!({ "ads": {}, "resource_api_version": "V3" })
+    } else {
+        json!({ "api_config_source": beacon, "resource_api_version": "V3" })
+    };
+    dynamic.insert("cds_config".to_owned(), source.clone());
+    dynamic.insert("lds_config".to_owned(), source);
+    let beacon = match &options.xds_socket {
+        Some(path) => json!({ "pipe": { "path": path } }),
+        None => socket_address(&options.xds_address.ip().to_string(), options.xds_address.port()),
+    };
     json!({
         "node": {
             "id": options.node_id,
@@ -21,27 +44,15 @@ pub fn bootstrap(options: &BootstrapOptions) -> Value {
             "metadata": metadata,
         },
         "admin": { "address": socket_address("127.0.0.1", options.admin_port) },
-        "dynamic_resources": {
-            "ads_config": {
-                "api_type": api_type,
-                "transport_api_version": "V3",
-                "set_node_on_first_message_only": true,
-                "grpc_services": [{ "envoy_grpc": { "cluster_name": "beacon" } }],
-            },
-            "cds_config": { "ads": {}, "resource_api_version": "V3" },
-            "lds_config": { "ads": {}, "resource_api_version": "V3" },
-        },
+        "dynamic_resources": dynamic,
         "static_resources": {
             "clusters": [{
-                "name": "beacon",
+                "name": BEACON,
                 "type": "STATIC",
                 "connect_timeout": "1s",
                 "load_assignment": {
-                    "cluster_name": "beacon",
-                    "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": socket_address(
-                        &options.xds_address.ip().to_string(),
-                        options.xds_address.port(),
-                    ) } }] }],
+                    "cluster_name": BEACON,
+                    "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": beacon } }] }],
                 },
                 "typed_extension_protocol_options": {
                     "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
@@ -70,19 +81,41 @@ fn socket_address(address: &str, port: u16) -> Value {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_flags_are_in_it() {
-        let options = BootstrapOptions {
+    fn options(mode: XdsMode) -> BootstrapOptions {
+        BootstrapOptions {
             node_id: "n".into(),
             node_cluster: "c".into(),
             xds_address: "127.0.0.1:1234".parse().unwrap(),
-            mode: XdsMode::Sotw,
+            xds_socket: None,
+            mode,
             admin_port: 0,
             egress_port: Some(8000),
-        };
-        let config = bootstrap(&options);
+        }
+    }
+
+    #[test]
+    fn the_flags_are_in_it() {
+        let config = bootstrap(&options(XdsMode::Sotw));
         assert_eq!(config["node"]["metadata"]["tower.egress_port"], 8000);
         assert_eq!(config["dynamic_resources"]["ads_config"]["api_type"], "GRPC");
         assert!(config.to_string().contains(r#""port_value":1234"#));
+    }
+
+    #[test]
+    fn a_socket_takes_the_place_of_the_address() {
+        let options =
+            BootstrapOptions { xds_socket: Some("/run/xds.sock".into()), ..options(XdsMode::Delta) };
+        let config = bootstrap(&options).to_string();
+        assert!(config.contains(r#""pipe":{"path":"/run/xds.sock"}"#) && !config.contains("1234"));
+    }
+
+    #[test]
+    fn without_aggregation_each_type_has_a_source_of_its_own() {
+        let config = bootstrap(&options(XdsMode::DeltaPerType));
+        let dynamic = &config["dynamic_resources"];
+        assert!(dynamic.get("ads_config").is_none());
+        for kind in ["cds_config", "lds_config"] {
+            assert_eq!(dynamic[kind]["api_config_source"]["api_type"], "DELTA_GRPC");
+        }
     }
 }

@@ -68,6 +68,10 @@ pub struct Options {
     #[arg(long, env = "BEACON_XDS_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5872")]
     pub xds_listen: SocketAddr,
 
+    /// A Unix socket on which Envoys can connect as well; mode 0660, removed at the end
+    #[arg(long, env = "BEACON_XDS_SOCKET", value_name = "PATH")]
+    pub xds_socket: Option<PathBuf>,
+
     /// Where `/ready`, `/metrics` and the status pages are
     #[arg(long, env = "BEACON_ADMIN_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5873")]
     pub admin_listen: SocketAddr,
@@ -144,6 +148,10 @@ pub struct BootstrapOptions {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5872")]
     pub xds_address: SocketAddr,
 
+    /// The Unix socket on which the Beacon serves xDS; used instead of the address
+    #[arg(long, value_name = "PATH", conflicts_with = "xds_address")]
+    pub xds_socket: Option<PathBuf>,
+
     /// How the Envoy asks
     #[arg(long, value_enum, default_value = "delta")]
     pub mode: XdsMode,
@@ -157,13 +165,17 @@ pub struct BootstrapOptions {
     pub egress_port: Option<u16>,
 }
 
-/// The two ways of xDS.
+/// The four ways of xDS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum XdsMode {
-    /// Only what changed.
+    /// Only what changed; all types on one stream, in order.
     Delta,
-    /// State of the world.
+    /// State of the world; all types on one stream, in order.
     Sotw,
+    /// Only what changed; a stream for each type.
+    DeltaPerType,
+    /// State of the world; a stream for each type.
+    SotwPerType,
 }
 
 impl ProcessOptions for Options {

@@ -6,8 +6,9 @@ use actix_web::{App, HttpServer, web};
 use anyhow::Context;
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, runtime, signal::unix::SignalKind, sync::Notify};
+use tokio_stream::wrappers::UnixListenerStream;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Server, server::TcpIncoming};
+use tonic::{service::Routes, transport::server::TcpIncoming};
 use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry, tls::Reloading};
 use tracing::{error, info};
 
@@ -19,7 +20,10 @@ use crate::{
     metrics::Metrics,
     mirror::Mirror,
     options::{Command, Options},
-    xds,
+    xds::{
+        self,
+        socket::{self, SocketFile},
+    },
 };
 
 /// How long xDS streams have to end when the Beacon goes. Envoys keep what they have.
@@ -70,14 +74,18 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("--xds-listen {} cannot be bound", options.xds_listen))?;
     info!(service = "xds", address = %xds_listener.local_addr()?, "listening");
-    let ads = xds::service(xds::Options {
+    let socket = options.xds_socket.as_deref().map(socket::bind).transpose().context("--xds-socket")?;
+    if let Some(path) = &options.xds_socket {
+        info!(service = "xds", path = %path.display(), "listening");
+    }
+    let services = xds::services(xds::Options {
         identifier: format!("beacon/{}", dialer.introduce(&node).id),
         egress: options.egress_listen,
         compositions: mirror.lock().compositions(),
         clients: clients.clone(),
         metrics: xds_metrics,
     });
-    let mut xds_server = tokio::spawn(serve_xds(xds_listener, ads, stopping.clone()));
+    let mut xds_server = tokio::spawn(serve_xds(xds_listener, socket, services, stopping.clone()));
 
     let state = AppState {
         mirror: mirror.clone(),
@@ -126,20 +134,24 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     stopped
 }
 
+/// Serves xDS by TCP, and on the Unix socket if there is one.
 async fn serve_xds(
     listener: TcpListener,
-    ads: xds::Service,
+    socket: Option<(UnixListenerStream, SocketFile)>,
+    services: Routes,
     stopping: CancellationToken,
 ) -> Result<(), tonic::transport::Error> {
-    Server::builder()
-        .http2_keepalive_interval(Some(Duration::from_secs(30)))
-        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
-        .add_service(ads)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            stopping.cancelled_owned(),
-        )
-        .await
+    let keepalive = xds::Keepalive::default();
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let tcp = xds::serve(incoming, services.clone(), keepalive, stopping.clone());
+    let unix = async {
+        match socket {
+            // The file is removed when nobody is served any more.
+            Some((incoming, _file)) => xds::serve(incoming, services, keepalive, stopping).await,
+            None => Ok(()),
+        }
+    };
+    tokio::try_join!(tcp, unix).map(|_| ())
 }
 
 fn admin_server(address: SocketAddr, state: AppState) -> anyhow::Result<actix_web::dev::Server> {

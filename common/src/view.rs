@@ -15,7 +15,7 @@ pub mod domains;
 pub mod listener;
 pub mod route;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use prost::Message;
@@ -25,6 +25,9 @@ use crate::resource::Version;
 
 /// The name of the listener, and of the route configuration, for calls that leave the host.
 pub const EGRESS: &str = "egress";
+
+/// The Envoy cluster that is the Beacon, in each Envoy's bootstrap.
+pub const BEACON: &str = "beacon";
 
 /// One xDS resource, serialized.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,13 +55,41 @@ pub struct Composition {
     /// Pieces of the egress route configuration: a virtual host for each service. A piece routes to the
     /// cluster of the same name.
     pub virtual_hosts: Layer,
+    /// Secrets: where a host finds certificates and keys.
+    pub secrets: Layer,
+    /// Runtime layers.
+    pub runtimes: Layer,
+    /// Configurations of single extensions, such as filters.
+    pub extensions: Layer,
+    /// Scopes of routes.
+    pub scoped_routes: Layer,
 }
 
 /// What the view depends on besides the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeView {
     /// Where the Envoy listens for calls that leave the host.
-    pub egress: std::net::SocketAddr,
+    pub egress: SocketAddr,
+    /// Where it asks for what a resource refers to.
+    pub source: ConfigSource,
+}
+
+/// Where an Envoy asks for what a resource refers to: as it has asked for the resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfigSource {
+    /// On the aggregated stream.
+    Aggregated,
+    /// On a stream of the type, state of the world.
+    Sotw,
+    /// On a stream of the type, delta.
+    Delta,
+}
+
+impl NodeView {
+    /// An Envoy with an aggregated stream.
+    pub fn new(egress: SocketAddr) -> Self {
+        Self { egress, source: ConfigSource::Aggregated }
+    }
 }
 
 impl Composition {

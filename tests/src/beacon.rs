@@ -56,21 +56,30 @@ impl BeaconOptions {
 /// The variant of xDS that an Envoy speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Changes only.
+    /// Changes only, all types on one stream.
     Delta,
-    /// The state of the world, each time.
+    /// The state of the world, each time, all types on one stream.
     Sotw,
+    /// Changes only, a stream for each type.
+    DeltaPerType,
+    /// The state of the world, a stream for each type.
+    SotwPerType,
 }
 
 impl Mode {
     /// Each of them.
-    pub const ALL: [Self; 2] = [Self::Delta, Self::Sotw];
+    pub const ALL: [Self; 4] = [Self::Delta, Self::Sotw, Self::DeltaPerType, Self::SotwPerType];
+
+    /// Those with one stream, on which changes come in order.
+    pub const AGGREGATED: [Self; 2] = [Self::Delta, Self::Sotw];
 
     /// As `beacon-agent bootstrap --mode` names it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Delta => "delta",
             Self::Sotw => "sotw",
+            Self::DeltaPerType => "delta-per-type",
+            Self::SotwPerType => "sotw-per-type",
         }
     }
 }
@@ -82,6 +91,8 @@ pub struct BootstrapOptions {
     pub mode: Mode,
     /// The name of the Envoy.
     pub node_id: String,
+    /// The Unix socket of the Beacon, if it is to be used.
+    pub socket: Option<PathBuf>,
     /// The port of its egress listener; the Beacon's choice if not given.
     pub egress_port: Option<u16>,
 }
@@ -147,7 +158,12 @@ impl Beacon {
     pub async fn bootstrap(&self, options: &BootstrapOptions) -> Result<String> {
         let xds = self.xds().to_string();
         let egress = options.egress_port.map(|port| port.to_string());
-        let mut arguments = vec!["bootstrap", "--xds-address", &xds, "--admin-port", "0"];
+        let socket = options.socket.as_ref().map(|path| path.display().to_string());
+        let mut arguments = vec!["bootstrap", "--admin-port", "0"];
+        match &socket {
+            Some(path) => arguments.extend(["--xds-socket", path]),
+            None => arguments.extend(["--xds-address", &xds]),
+        }
         arguments.extend(["--mode", options.mode.name(), "--node-id", &options.node_id]);
         if let Some(port) = &egress {
             arguments.extend(["--egress-port", port]);
@@ -161,12 +177,21 @@ impl Beacon {
     /// A new Envoy with a name and an egress port of its own, served by this Beacon: when this
     /// returns, it has all that it waits for at its start.
     pub async fn envoy(&self, mode: Mode) -> Result<Envoy> {
+        self.connect(mode, None).await
+    }
+
+    /// The same, but it connects to the Beacon's Unix socket.
+    pub async fn envoy_at(&self, socket: &Path, mode: Mode) -> Result<Envoy> {
+        self.connect(mode, Some(socket.to_owned())).await
+    }
+
+    async fn connect(&self, mode: Mode, socket: Option<PathBuf>) -> Result<Envoy> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let node_id = format!("envoy-{number}-{}", mode.name());
         // The listener's port is part of what the Beacon sends, so it must be known before.
         let egress_port = Some(free_port());
-        let options = BootstrapOptions { mode, node_id, egress_port };
+        let options = BootstrapOptions { mode, node_id, socket, egress_port };
         let bootstrap = self.bootstrap(&options).await?;
         let envoy = Envoy::start(&options.node_id, &bootstrap, egress_port).await?;
         envoy.wait_ready(SERVED).await?;

@@ -11,10 +11,13 @@ use tower_common::clock;
 use tower_proto::v1;
 
 use super::{
-    channel::Batch,
-    kind::{Mode, ResourceType},
+    kind::{Mode, ResourceType, Scope},
+    memory::{Memories, Memory},
     node::Identity,
+    peer::Peer,
     protocol::{Answer, Received},
+    selection::Batch,
+    triage::Refused,
 };
 
 /// How much of a rejection's message is kept.
@@ -29,6 +32,7 @@ pub struct Clients {
 #[derive(Debug)]
 struct Shared {
     streams: Mutex<Streams>,
+    memories: Mutex<Memories>,
     changed: watch::Sender<u64>,
 }
 
@@ -49,8 +53,10 @@ pub struct Client {
     pub cluster: String,
     /// Its program and version.
     pub user_agent: String,
-    /// Where it is connected from, if by TCP.
-    pub peer: Option<SocketAddr>,
+    /// Where it is connected from.
+    pub peer: Peer,
+    /// All types on one stream, or which one.
+    pub scope: Scope,
     /// The variant of the protocol.
     pub mode: Mode,
     /// Where it is told to listen for calls that leave the host.
@@ -61,6 +67,8 @@ pub struct Client {
     pub since: u64,
     /// The types that it has asked for.
     pub types: BTreeMap<ResourceType, TypeState>,
+    /// What of that which is served now it cannot take.
+    pub quarantined: Vec<Quarantined>,
 }
 
 /// One type on one stream.
@@ -78,6 +86,19 @@ pub struct TypeState {
     pub accepted: Option<Exchange>,
     /// The rejection that no acceptance has followed.
     pub rejected: Option<Rejection>,
+}
+
+/// Content that a client cannot take, found out by trying. It has what it accepted last in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Quarantined {
+    /// Of which type; a service's routes are of `rds`.
+    pub r#type: ResourceType,
+    /// The resource, or the service whose routes these are.
+    pub name: String,
+    /// Its content hash.
+    pub version: String,
+    /// What the client says.
+    pub message: String,
 }
 
 /// A response, and when something became of it.
@@ -118,6 +139,8 @@ pub enum Reason {
 pub(super) struct Connection {
     shared: Arc<Shared>,
     stream: u64,
+    node_id: String,
+    user_agent: String,
 }
 
 impl Default for Clients {
@@ -130,7 +153,7 @@ impl Clients {
     /// Nobody is connected.
     pub fn new() -> Self {
         let changed = watch::Sender::new(0);
-        Self { shared: Arc::new(Shared { streams: Mutex::default(), changed }) }
+        Self { shared: Arc::new(Shared { streams: Mutex::default(), memories: Mutex::default(), changed }) }
     }
 
     /// Everyone who is connected, in the order in which the streams began.
@@ -149,7 +172,7 @@ impl Clients {
         self.shared.changed.subscribe()
     }
 
-    pub(super) fn connect(&self, identity: &Identity, mode: Mode, peer: Option<SocketAddr>) -> Connection {
+    pub(super) fn connect(&self, identity: &Identity, mode: Mode, scope: Scope, peer: Peer) -> Connection {
         let mut streams = self.shared.streams.lock();
         streams.opened += 1;
         let stream = streams.opened;
@@ -159,16 +182,19 @@ impl Clients {
             cluster: identity.cluster.clone(),
             user_agent: identity.user_agent.clone(),
             peer,
+            scope,
             mode,
             egress: identity.view.egress,
             complaint: identity.complaint.clone(),
             since: clock::unix_millis(),
             types: BTreeMap::new(),
+            quarantined: Vec::new(),
         };
         streams.by_number.insert(stream, client);
         drop(streams);
         self.shared.notify();
-        Connection { shared: self.shared.clone(), stream }
+        let (node_id, user_agent) = (identity.node_id.clone(), identity.user_agent.clone());
+        Connection { shared: self.shared.clone(), stream, node_id, user_agent }
     }
 }
 
@@ -177,11 +203,16 @@ impl Client {
         let types = self.types.iter().map(|(kind, state)| {
             let version = |exchange: &Exchange| exchange.version.clone();
             let rejected = state.rejected.as_ref();
+            // What is kept from the client is a rejection that stands, also if all else was accepted since.
+            let kept = self.quarantined.iter().find(|kept| kept.r#type == *kind);
+            let rejected = rejected.map(|r| (version(&r.response), r.message.clone()));
+            let kept = kept.map(|kept| (kept.version.clone(), format!("{}: {}", kept.name, kept.message)));
+            let (rejected_version, error) = kept.or(rejected).unwrap_or_default();
             v1::TypeReport {
                 type_url: kind.url().to_owned(),
                 accepted_version: state.accepted.as_ref().map(version).unwrap_or_default(),
-                rejected_version: rejected.map(|r| version(&r.response)).unwrap_or_default(),
-                error: rejected.map(|r| r.message.clone()).unwrap_or_default(),
+                rejected_version,
+                error,
             }
         });
         v1::ClientReport { node_id: self.node_id.clone(), types: types.collect() }
@@ -223,6 +254,20 @@ impl Connection {
         });
     }
 
+    /// What the client could not take on its streams before this one.
+    pub(super) fn recall(&self) -> Memory {
+        self.shared.memories.lock().recall(&self.node_id, &self.user_agent)
+    }
+
+    /// What the client cannot take has changed.
+    pub(super) fn quarantined(&self, quarantined: &[Quarantined], memory: Memory) {
+        self.shared.memories.lock().note(&self.node_id, &self.user_agent, memory);
+        if let Some(client) = self.shared.streams.lock().by_number.get_mut(&self.stream) {
+            client.quarantined = quarantined.to_vec();
+        }
+        self.shared.notify();
+    }
+
     fn change(&self, kind: ResourceType, change: impl FnOnce(&mut TypeState)) {
         if let Some(client) = self.shared.streams.lock().by_number.get_mut(&self.stream) {
             change(client.types.entry(kind).or_default());
@@ -241,6 +286,17 @@ impl Drop for Connection {
 impl Shared {
     fn notify(&self) {
         self.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+}
+
+impl Quarantined {
+    pub(super) fn new(kind: ResourceType, refused: &Refused) -> Self {
+        Self {
+            r#type: kind,
+            name: refused.name.to_string(),
+            version: refused.version.to_string(),
+            message: refused.message.to_string(),
+        }
     }
 }
 
@@ -281,7 +337,7 @@ mod tests {
             node_id: node_id.to_owned(),
             cluster: "edge".to_owned(),
             user_agent: "envoy 1.40.0".to_owned(),
-            view: NodeView { egress: "127.0.0.1:5875".parse().unwrap() },
+            view: NodeView::new("127.0.0.1:5875".parse().unwrap()),
             complaint: None,
         }
     }
@@ -298,8 +354,8 @@ mod tests {
     #[test]
     fn streams_of_one_node_are_listed_apart_and_only_while_they_live() {
         let clients = Clients::new();
-        let first = clients.connect(&identity("n"), Mode::Delta, None);
-        let second = clients.connect(&identity("n"), Mode::Sotw, None);
+        let first = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
+        let second = clients.connect(&identity("n"), Mode::Sotw, Scope::Aggregated, Peer::Tcp(None));
         let modes: Vec<Mode> = clients.snapshot().iter().map(|client| client.mode).collect();
         assert_eq!(modes, [Mode::Delta, Mode::Sotw]);
         drop(first);
@@ -312,7 +368,7 @@ mod tests {
     fn a_rejection_is_shown_until_something_is_accepted() {
         let clients = Clients::new();
         let mut changes = clients.changes();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack("unknown field"));
         let state = clients.snapshot().remove(0).types.remove(&ResourceType::Cluster).unwrap();
         let rejection = state.rejected.unwrap();
@@ -334,7 +390,7 @@ mod tests {
     #[test]
     fn a_long_message_is_cut() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack(&"ä".repeat(1 << 20)));
         let client = clients.snapshot().remove(0);
         let kept = client.types[&ResourceType::Cluster].rejected.as_ref().unwrap().message.len();
@@ -352,7 +408,7 @@ mod tests {
     #[test]
     fn a_report_tells_what_was_accepted_and_what_was_rejected_since() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&received(Answer::Ack { nonce: "6".into(), version: "u".into() }));
         connection.received(&nack("no"));
         let expected = v1::TypeReport {
@@ -367,7 +423,7 @@ mod tests {
     #[test]
     fn a_snapshot_is_plain_json() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack("no"));
         let json = serde_json::to_value(clients.snapshot()).unwrap();
         assert_eq!(json[0]["node_id"], "n");

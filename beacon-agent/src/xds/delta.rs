@@ -15,9 +15,10 @@ use tower_proto::envoy::{
 };
 
 use super::{
-    channel::{Batch, Channel, Selection},
+    channel::Channel,
     kind::{Mode, ResourceType},
     protocol::{Answer, Limits, Protocol, Refusal, check_names},
+    selection::{Batch, Selection},
 };
 
 /// Incremental xDS.

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tower_common::view::NodeView;
+use tower_common::view::{ConfigSource, NodeView};
 use tower_proto::envoy::{
     envoy::config::core::v3::{Node, node::UserAgentVersionType},
     google::protobuf::value::Kind,
@@ -36,7 +36,11 @@ impl Identity {
     /// # Errors
     /// If there is no node ("Only the first message on a stream is guaranteed to carry it"), or an absurd
     /// one.
-    pub(super) fn read(node: Option<Node>, egress: SocketAddr) -> Result<Self, Refusal> {
+    pub(super) fn read(
+        node: Option<Node>,
+        egress: SocketAddr,
+        source: ConfigSource,
+    ) -> Result<Self, Refusal> {
         let node = node.ok_or(Refusal::NoNode)?;
         let user_agent = user_agent(&node);
         let lengths = [
@@ -57,7 +61,7 @@ impl Identity {
                 (egress, Some(complaint))
             }
         };
-        let view = NodeView { egress };
+        let view = NodeView { egress, source };
         Ok(Self { node_id: node.id, cluster: node.cluster, user_agent, view, complaint })
     }
 
@@ -121,7 +125,7 @@ mod tests {
     use super::*;
 
     fn read(node: Node) -> Result<Identity, Refusal> {
-        Identity::read(Some(node), "127.0.0.1:5875".parse().unwrap())
+        Identity::read(Some(node), "127.0.0.1:5875".parse().unwrap(), ConfigSource::Aggregated)
     }
 
     /// The port that is served to a client with this metadata, and whether it is told that it is wrong.
@@ -181,7 +185,10 @@ mod tests {
 
     #[test]
     fn a_node_is_needed_and_has_a_limit() {
-        assert_eq!(Identity::read(None, "127.0.0.1:1".parse().unwrap()), Err(Refusal::NoNode));
+        assert_eq!(
+            Identity::read(None, "127.0.0.1:1".parse().unwrap(), ConfigSource::Aggregated),
+            Err(Refusal::NoNode)
+        );
         let long = read(Node { id: "x".repeat(LIMIT + 1), ..Default::default() });
         assert_eq!(long, Err(Refusal::LongNode { field: "node.id", bytes: LIMIT + 1, limit: LIMIT }));
     }

@@ -7,8 +7,9 @@ use tower_common::view::Layer;
 use tower_proto::envoy::{envoy::config::core::v3::Node, google::rpc::Status};
 
 use super::{
-    channel::{Batch, Channel, Selection},
+    channel::Channel,
     kind::{Mode, ResourceType},
+    selection::{Batch, Selection},
 };
 
 /// One of the two variants of the protocol. Implemented by types without values.
@@ -124,6 +125,14 @@ pub(super) enum Refusal {
     /// On an aggregated stream nothing else tells the type.
     #[error("type_url is missing; each request on an aggregated stream has to name it")]
     NoTypeUrl,
+    /// The stream is of another type.
+    #[error("this stream serves {}, and {asked:?} is asked for; use the aggregated service", served.as_str())]
+    OtherType {
+        /// What the service serves.
+        served: ResourceType,
+        /// What the request names.
+        asked: String,
+    },
     /// A name is too long.
     #[error("{field} holds a name of {bytes} bytes; a name may have {limit}")]
     LongName {
@@ -167,6 +176,7 @@ impl Refusal {
             Self::NoNode
             | Self::LongNode { .. }
             | Self::NoTypeUrl
+            | Self::OtherType { .. }
             | Self::LongName { .. }
             | Self::ManyNames { .. }
             | Self::Locators { .. } => true,

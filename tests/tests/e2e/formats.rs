@@ -1,8 +1,8 @@
-//! Register, change, deregister: in each format the traffic follows, whichever variant of xDS the
-//! Envoy speaks, and whichever version of HTTP its callers do.
+//! Register, change, deregister: in each format the traffic follows, whichever of the four modes of xDS
+//! the Envoy speaks, and whichever version of HTTP its callers do.
 
 use anyhow::{Result, ensure};
-use tower_tests::{Caller, Upstream, ZooKeeper, eventually};
+use tower_tests::{Caller, Mode, Upstream, ZooKeeper, eventually};
 
 use crate::{
     registrar::{Format, Registrar, SERVICE, member, payload, spring},
@@ -17,7 +17,7 @@ async fn traffic_follows(mut registrar: Registrar) -> Result<()> {
     let beta = Upstream::start("beta").await?;
     let gamma = Upstream::start("gamma").await?;
     let mesh = Mesh::start(registrar.discovery()).await?;
-    let envoys = mesh.envoys().await?;
+    let envoys = mesh.envoys_in(&Mode::ALL).await?;
     let callers = callers(&envoys);
 
     let first = registrar.register(alpha.address()).await?;

@@ -13,5 +13,6 @@ mod malformed;
 mod outage;
 mod registrar;
 mod secured;
+mod socket;
 mod support;
 mod tls;
