@@ -53,8 +53,8 @@ pub fn restore(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: 
     info!(resources, taken_unix_ms, "restored from the snapshot");
 }
 
-/// Writes a snapshot whenever `changed` has been notified, not too often, and a last one when it is
-/// time to stop.
+/// Writes a snapshot whenever `changed` has been notified, not too often, again if that failed, and a last
+/// one when it is time to stop.
 pub async fn run(
     dir: SnapshotDir,
     scope: String,
@@ -64,10 +64,14 @@ pub async fn run(
     stopping: CancellationToken,
 ) {
     let mut not_before = Instant::now();
+    let mut failed = false;
     loop {
-        tokio::select! {
-            () = stopping.cancelled() => break,
-            () = changed.notified() => {}
+        if !failed {
+            tokio::select! {
+                biased;
+                () = changed.notified() => {}
+                () = stopping.cancelled() => return,
+            }
         }
         // What changes meanwhile is in the same snapshot.
         tokio::select! {
@@ -75,34 +79,42 @@ pub async fn run(
             () = sleep_until(not_before) => {}
         }
         not_before = Instant::now() + INTERVAL;
-        write(&dir, &scope, &mirror, &metrics).await;
+        failed = !write(&dir, &scope, &mirror, &metrics).await;
+        if failed && stopping.is_cancelled() {
+            return;
+        }
     }
 }
 
-async fn write(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: &Metrics) {
-    let taken = clock::unix_millis();
-    let file = {
-        let mirror = mirror.lock();
-        // A store that is being compared with Tower's is not one that Tower published. There is another
-        // notification when it is.
-        if !mirror.is_sound() {
-            return;
-        }
-        snapshot::encode(mirror.store(), scope, taken)
-    };
-    let bytes = file.len() as u64;
-    let dir = dir.clone();
-    let written = tokio::task::spawn_blocking(move || dir.write(&file)).await;
-    match written.expect("writing does not panic") {
-        Ok(()) => {
+/// Returns whether the disk has what there is to keep.
+async fn write(dir: &SnapshotDir, scope: &str, mirror: &Arc<Mutex<Mirror>>, metrics: &Metrics) -> bool {
+    let (dir, scope, mirror) = (dir.clone(), scope.to_owned(), mirror.clone());
+    let written = tokio::task::spawn_blocking(move || {
+        let taken = clock::unix_millis();
+        let file = {
+            let mirror = mirror.lock();
+            // A store that is being compared with Tower's is not one that Tower published. There is another
+            // notification when it is.
+            if !mirror.is_sound() {
+                return Ok(None);
+            }
+            snapshot::encode(mirror.store(), &scope, taken)
+        };
+        dir.write(&file).map(|()| Some((file.len() as u64, taken)))
+    });
+    match written.await.expect("writing does not panic") {
+        Ok(None) => true,
+        Ok(Some((bytes, taken))) => {
             metrics.snapshot_writes.inc();
             metrics.snapshot_bytes.inc_by(bytes);
             metrics.times.snapshot_taken.store(taken, Ordering::Relaxed);
+            true
         }
         Err(failure) => {
             metrics.snapshot_errors.inc();
             let age_seconds = Times::age_seconds(&metrics.times.snapshot_taken);
             warn!(%failure, age_seconds, "the snapshot cannot be written; the last one stays");
+            false
         }
     }
 }

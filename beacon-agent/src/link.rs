@@ -1,6 +1,7 @@
 //! The link to Tower: one stream at a time, to one of the Towers, for ever.
 
 pub mod dialer;
+mod flushes;
 mod report;
 mod secure;
 
@@ -27,6 +28,7 @@ use tracing::{debug, info, warn};
 
 use self::{
     dialer::{DialError, Dialer, chain},
+    flushes::Flushes,
     report::Reporter,
 };
 use crate::{
@@ -122,10 +124,10 @@ pub async fn run(link: Link) {
     let start = usize::from(blake3::hash(link.node.id.as_bytes()).as_bytes()[0]);
     for attempt in start.. {
         let tower = &link.towers[attempt % link.towers.len()];
-        let mut accepted = false;
-        let end = follow(&link, tower, &mut accepted).await;
-        let Err(end) = end;
-        if accepted {
+        let mut progress = Progress::default();
+        let Err(end) = follow(&link, tower, &mut progress).await;
+        if progress.delivered {
+            // A welcome alone proves nothing: what follows it may be what ends each stream.
             backoff.reset();
         }
         if attempt >= start + link.towers.len() - 1 {
@@ -147,7 +149,14 @@ pub async fn run(link: Link) {
     }
 }
 
-async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::convert::Infallible, End> {
+/// How far a stream has come.
+#[derive(Debug, Default)]
+struct Progress {
+    accepted: bool,
+    delivered: bool,
+}
+
+async fn follow(link: &Link, tower: &str, progress: &mut Progress) -> Result<std::convert::Infallible, End> {
     let channel = link.dialer.connect(tower).await?;
     let (requests, receiver) = mpsc::channel(4);
     requests.try_send(hello(link)).expect("the channel is new");
@@ -163,6 +172,7 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
     let mut reporter = Reporter::new(link.clients.clone());
     let mut report_tick = interval(REPORT_INTERVAL);
     report_tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut flushes = Flushes::new();
     // Silence is measured from the last response, whatever else happens here.
     let mut deadline = Instant::now() + silence_limit;
     loop {
@@ -171,8 +181,12 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
                 .map_err(|_| End::Silent(silence_limit))?
                 .map_err(End::Broken)?
                 .ok_or(End::Closed)?,
+            () = flushes.due() => {
+                flushes.flush(link);
+                continue;
+            }
             _ = report_tick.tick() => {
-                if *accepted
+                if progress.accepted
                     && let Some(report) = reporter.changed(&link.mirror)
                     && requests.try_send(request(Request::Report(report.clone()))).is_ok()
                 {
@@ -185,7 +199,7 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
         for event in staging.accept(response)? {
             match event {
                 Event::Welcome(welcome) => {
-                    *accepted = true;
+                    progress.accepted = true;
                     link.mirror.lock().begin(&welcome.tower);
                     silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
                     note_connected(link, tower, &welcome);
@@ -194,13 +208,13 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
                     let revision = delivery.to_revision;
                     let changed = link.mirror.lock().deliver(delivery)?;
                     debug!(revision, changed, "applied");
+                    progress.delivered = true;
                     link.metrics.deliveries.inc();
-                    if changed {
-                        link.changed.notify_one();
-                    }
+                    flushes.wanted();
                 }
                 Event::Heartbeat(heartbeat) => {
                     link.mirror.lock().heartbeat(heartbeat)?;
+                    flushes.wanted();
                 }
                 Event::AskBuckets(count) => {
                     let buckets = link.mirror.lock().buckets(count.min(Buckets::MAX));

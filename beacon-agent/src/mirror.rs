@@ -25,6 +25,8 @@ pub struct Mirror {
     store: Store,
     composer: Composer,
     composed: watch::Sender<Composition>,
+    /// What has been applied and not yet composed.
+    uncomposed: Changes,
     stream: Stream,
     /// The run of a Tower and its revision to which the store is equal.
     at: Option<(String, u64)>,
@@ -106,6 +108,7 @@ impl Mirror {
             store: Store::new(),
             composer: Composer::new(scope),
             composed: watch::Sender::new(Composition::default()),
+            uncomposed: Changes::default(),
             stream: Stream::default(),
             at: None,
             distrusted: false,
@@ -183,14 +186,14 @@ impl Mirror {
             removed: Vec::new(),
             sources: true,
         };
-        self.compose(&everything);
+        self.uncomposed.merge(everything);
         self.held_back = true;
     }
 
     /// Serves what was restored, as Tower does not answer.
     pub fn serve_from_disk(&mut self) {
         if std::mem::take(&mut self.held_back) {
-            self.publish();
+            self.flush();
         }
     }
 
@@ -199,7 +202,7 @@ impl Mirror {
         self.stream = Stream { tower: tower.to_owned(), ..Stream::default() };
     }
 
-    /// Applies a delivery, and serves it if nothing speaks against it. Returns whether the store changed.
+    /// Applies a delivery, to be served with the next [`Mirror::flush`]. Returns whether the store changed.
     ///
     /// # Errors
     /// If the store cannot be made equal to Tower's. The last state is served until another stream has
@@ -241,13 +244,14 @@ impl Mirror {
             aside.get(source).copied().unwrap_or(Standing::Follow)
         };
         let changes = delivery.apply(&mut self.store, standing);
-        self.compose(&changes);
+        let changed = !changes.is_empty();
+        self.uncomposed.merge(changes);
         self.revision = revision;
         self.deliveries += 1;
         self.distrusted &= !compared;
         self.held_back = false;
         self.settle(revision, &digest, &sources, compared)?;
-        Ok(!changes.is_empty())
+        Ok(changed)
     }
 
     /// Takes a heartbeat. Returns whether the state or position of a source changed.
@@ -264,9 +268,10 @@ impl Mirror {
         let followed = sources.iter().filter(|status| !self.stream.aside.contains_key(&status.source));
         let moved = Transaction { sources: followed.cloned().collect(), ..Transaction::default() };
         let changes = self.store.apply(moved);
-        self.compose(&changes);
+        let moved = changes.sources;
+        self.uncomposed.merge(changes);
         self.settle(revision, &digest.unwrap_or_default(), &sources, false)?;
-        Ok(changes.sources)
+        Ok(moved)
     }
 
     /// For people.
@@ -341,8 +346,7 @@ impl Mirror {
             stream.caught_up = false;
             self.at = Some((stream.tower.clone(), revision));
             let moved = Transaction { sources: sources.to_vec(), ..Transaction::default() };
-            let changes = self.store.apply(moved);
-            self.compose(&changes);
+            self.uncomposed.merge(self.store.apply(moved));
         } else {
             self.at = None;
             // What Tower is still reading, and what is kept from a Tower that is behind, may differ.
@@ -353,27 +357,29 @@ impl Mirror {
                 return equal;
             }
         }
-        self.publish();
         Ok(())
     }
 
-    fn compose(&mut self, changes: &Changes) {
-        self.composer.update(&self.store, changes);
-    }
-
-    /// Serves what has been composed, if it may be served and is news.
-    fn publish(&mut self) {
+    /// Composes what has been applied since the last time, and serves it, if it may be served and is news.
+    /// Returns whether there is something that the disk should have: positions that move alone do not count.
+    pub fn flush(&mut self) -> bool {
+        let changes = std::mem::take(&mut self.uncomposed);
+        let changed = !changes.upserted.is_empty() || !changes.removed.is_empty();
+        if !changes.is_empty() {
+            self.composer.update(&self.store, &changes);
+        }
         if !self.is_sound() || self.held_back {
-            return;
+            return changed;
         }
         let composition = self.composer.composition();
-        self.composed.send_if_modified(|served| {
+        let served_anew = self.composed.send_if_modified(|served| {
             let news = !served.is_same(composition);
             if news {
                 served.clone_from(composition);
             }
             news
         });
+        changed || served_anew
     }
 }
 
@@ -426,7 +432,12 @@ mod tests {
     /// Everything that a Tower has, as the first delivery of its stream.
     fn full(mirror: &mut Mirror, status: v1::SourceStatus, holds: &[Resource]) {
         mirror.begin("run");
-        mirror.deliver(delivery(Scope::Everything, holds.to_vec(), holds, status)).unwrap();
+        deliver(mirror, delivery(Scope::Everything, holds.to_vec(), holds, status));
+    }
+
+    fn deliver(mirror: &mut Mirror, delivery: Delivery) {
+        mirror.deliver(delivery).unwrap();
+        mirror.flush();
     }
 
     fn heartbeat(holds: &[Resource], status: v1::SourceStatus) -> v1::Heartbeat {
@@ -458,7 +469,7 @@ mod tests {
         // Once it has read the source, what is gone goes.
         let api = endpoint("api", "10.0.0.1");
         let read = Scope::Sources(vec!["zk".into()]);
-        mirror.deliver(delivery(read, vec![api.clone()], &[api], at(2))).unwrap();
+        deliver(&mut mirror, delivery(read, vec![api.clone()], &[api], at(2)));
         assert_eq!(services(&mirror), ["api"]);
         assert!(mirror.summary().equal_to_tower);
     }
@@ -472,7 +483,7 @@ mod tests {
         assert_eq!(services(&mirror), ["web"]);
         assert!(mirror.take_comparison().is_none());
         let late = delivery(Scope::Changes, vec![endpoint("late", "10.0.0.1")], &[], at(8));
-        mirror.deliver(late).unwrap();
+        deliver(&mut mirror, late);
         assert_eq!(services(&mirror), ["web"]);
 
         mirror.heartbeat(heartbeat(std::slice::from_ref(&api), at(10))).unwrap();
@@ -480,7 +491,7 @@ mod tests {
         assert!(mirror.take_comparison().is_none(), "it has been asked");
         let numbers = (0..1).collect();
         let buckets = Scope::Buckets { count: 1, numbers };
-        mirror.deliver(delivery(buckets, vec![api.clone()], &[api], at(10))).unwrap();
+        deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(10)));
         assert_eq!(services(&mirror), ["api"]);
         assert!(mirror.summary().equal_to_tower);
     }
@@ -496,7 +507,7 @@ mod tests {
         mirror.heartbeat(heartbeat(std::slice::from_ref(&api), at(10))).unwrap();
         assert!(mirror.take_comparison().is_some());
         let buckets = Scope::Buckets { count: 1, numbers: vec![0] };
-        mirror.deliver(delivery(buckets, vec![api.clone()], &[api], at(10))).unwrap();
+        deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(10)));
         assert_eq!(services(&mirror), ["api"]);
     }
 
@@ -505,7 +516,7 @@ mod tests {
         let (mut mirror, web, api) =
             (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
         full(&mut mirror, at(1), std::slice::from_ref(&web));
-        mirror.deliver(delivery(Scope::Changes, vec![api.clone()], &[], at(2))).unwrap();
+        deliver(&mut mirror, delivery(Scope::Changes, vec![api.clone()], &[], at(2)));
         assert_eq!(services(&mirror), ["web"]);
         assert!(!mirror.is_sound());
         let mut hello = v1::Hello::default();
@@ -513,7 +524,7 @@ mod tests {
         assert!(hello.tower.is_empty(), "it is at no revision");
         assert!(mirror.take_comparison().is_some());
         let buckets = Scope::Buckets { count: 1, numbers: vec![0] };
-        mirror.deliver(delivery(buckets, vec![api.clone()], &[api], at(2))).unwrap();
+        deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(2)));
         assert_eq!(services(&mirror), ["api"]);
         mirror.introduce(&mut hello);
         assert_eq!((hello.tower.as_str(), hello.revision), ("run", 1));
@@ -548,6 +559,7 @@ mod tests {
                 ..Default::default()
             });
             mirror.restore(Snapshot { store, taken_unix_ms: 0 });
+            mirror.flush();
             assert!(services(&mirror).is_empty() && !mirror.summary().complete);
             mirror
         };

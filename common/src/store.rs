@@ -45,6 +45,13 @@ impl Changes {
         self.upserted.is_empty() && self.removed.is_empty() && !self.sources
     }
 
+    /// Adds later changes.
+    pub fn merge(&mut self, later: Self) {
+        self.upserted.extend(later.upserted);
+        self.removed.extend(later.removed);
+        self.sources |= later.sources;
+    }
+
     /// Every key whose content changed, or that is gone.
     pub fn keys(&self) -> impl Iterator<Item = &ResourceKey> {
         self.upserted.iter().chain(&self.removed)

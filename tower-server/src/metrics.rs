@@ -30,6 +30,7 @@ pub struct StoreMetrics {
     resources: Gauge,
     complete: Gauge,
     clashes: Gauge,
+    oversized: Gauge,
     log_entries: Gauge,
     log_bytes: Gauge,
 }
@@ -52,6 +53,7 @@ impl StoreMetrics {
         gauge("store_resources", "Resources in the store", &metrics.resources);
         gauge("store_complete", "1 if every source that is not optional is loaded", &metrics.complete);
         gauge("store_clashes", "Changes refused because another source owns the key", &metrics.clashes);
+        gauge("store_oversized", "Resources refused because they are too large", &metrics.oversized);
         gauge("log_entries", "Entries in the frame log", &metrics.log_entries);
         gauge("log_bytes", "Bytes in the frame log", &metrics.log_bytes);
         metrics
@@ -63,6 +65,7 @@ impl StoreMetrics {
         self.resources.set(to_i64(store.resources as u64));
         self.complete.set(i64::from(store.complete));
         self.clashes.set(to_i64(store.clashes));
+        self.oversized.set(to_i64(store.oversized));
         self.log_entries.set(to_i64(entries as u64));
         self.log_bytes.set(to_i64(bytes));
     }

@@ -12,7 +12,7 @@ use super::{
     Composition, XdsResource,
     assignment::assignment,
     cluster::default_cluster,
-    domains::{DomainError, Domains, claim_of},
+    domains::{DomainError, Domains, claim_of, domain_of},
     route::default_virtual_host,
 };
 use crate::{
@@ -42,7 +42,10 @@ impl Composer {
         let mut changed = false;
         for service in services {
             let claim = claim_of(store, &self.scope, service);
-            changed |= self.update_cluster(store, service, claim.is_some());
+            // A name that cannot be a host name is no name of a cluster either: `*` and `xdstp:` mean
+            // something in xDS, and one such cluster costs a client all others.
+            let named = claim.is_some() && domain_of(service).is_ok();
+            changed |= self.update_cluster(store, service, named);
             for affected in self.domains.claim(service, claim) {
                 changed |= self.update_virtual_host(&affected);
             }
@@ -200,9 +203,21 @@ mod tests {
         world.add(service("ads.mesh", 1));
         assert_eq!(world.hosts(), ["ads"]);
         assert_eq!(world.composer.refused().count(), 2);
-        assert_eq!(world.composer.composition().clusters.len(), 3);
+        assert_eq!(world.composer.composition().clusters.len(), 2, "those that could be host names");
         world.remove(&service("ads", 3));
         assert_eq!(world.hosts(), ["Ads"]);
+    }
+
+    #[test]
+    fn a_name_that_means_something_in_xds_is_no_cluster() {
+        let mut world = World::new();
+        for name in ["*", "xdstp:x", "a b", ""] {
+            world.add(service(name, 1));
+            world.add(endpoint(name, "10.0.0.1"));
+        }
+        let composition = world.composer.composition();
+        assert!(composition.clusters.is_empty() && composition.assignments.is_empty());
+        assert_eq!(world.composer.refused().count(), 4);
     }
 
     #[test]

@@ -13,13 +13,14 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::task::AtomicWaker;
 use http::HeaderMap;
 use http_body::{Body, Frame};
 use parking_lot::Mutex;
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
+use tonic::Status;
 use tower_proto::v1;
 
 use super::{
@@ -36,6 +37,9 @@ pub type FetchStart = Pin<Box<dyn Future<Output = Option<Arc<Start>>> + Send>>;
 
 /// When a Beacon shall come back that could not be let in. It adds jitter.
 const RETRY_AFTER_MS: u32 = 1000;
+
+/// What small frames are joined to: the largest DATA frame that every HTTP/2 receiver takes.
+const PIECE_BYTES: usize = 16 << 10;
 
 /// What a body is made of.
 pub struct Parts {
@@ -59,10 +63,12 @@ pub struct Parts {
     pub connected: Arc<Connected>,
 }
 
-/// Passes a start from the task that listens to a Beacon to the Beacon's body.
+/// Passes things from the task that listens to a Beacon to the Beacon's body.
 #[derive(Debug)]
 pub struct Inbox {
     start: Mutex<Option<Arc<Start>>>,
+    /// What is wrong with what the Beacon said.
+    fault: Mutex<Option<Status>>,
     waker: Arc<AtomicWaker>,
 }
 
@@ -97,13 +103,18 @@ enum Stage {
 impl Inbox {
     /// An inbox whose body is the one that this reader reads for.
     pub fn new(reader: &Reader) -> Arc<Self> {
-        Arc::new(Self { start: Mutex::default(), waker: reader.waker() })
+        Arc::new(Self { start: Mutex::default(), fault: Mutex::default(), waker: reader.waker() })
     }
 
     /// Hands a start over.
     pub fn put(&self, start: Arc<Start>) {
         *self.start.lock() = Some(start);
         self.waker.wake();
+    }
+
+    /// Notes why the stream is about to end.
+    pub fn fail(&self, status: Status) {
+        *self.fault.lock() = Some(status);
     }
 
     fn take(&self) -> Option<Arc<Start>> {
@@ -208,14 +219,15 @@ impl Body for WatchBody {
         let this = self.get_mut();
         loop {
             if let Some(bytes) = this.pending.pop_front() {
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                return Poll::Ready(Some(Ok(Frame::data(join(bytes, &mut this.pending)))));
             }
             this.admitted = None;
             match this.stage {
                 Stage::Done => return Poll::Ready(None),
                 Stage::Ending => {
                     this.stage = Stage::Done;
-                    return Poll::Ready(Some(Ok(trailers())));
+                    let status = this.inbox.fault.lock().take().unwrap_or_else(|| Status::ok(""));
+                    return Poll::Ready(Some(Ok(trailers(&status))));
                 }
                 Stage::Fetching(_) | Stage::Asked | Stage::Following(_) => {}
             }
@@ -234,9 +246,27 @@ impl Body for WatchBody {
     }
 }
 
-/// Of an orderly end.
-fn trailers() -> Frame<Bytes> {
+/// Joins small frames to one piece. HTTP/2 stacks take very many small unread pieces for an attack, and each
+/// costs as much as a larger one.
+fn join(first: Bytes, pending: &mut VecDeque<Bytes>) -> Bytes {
+    let fits =
+        |length: usize, next: Option<&Bytes>| next.is_some_and(|next| length + next.len() <= PIECE_BYTES);
+    if !fits(first.len(), pending.front()) {
+        return first;
+    }
+    let mut piece = BytesMut::with_capacity(PIECE_BYTES);
+    piece.extend_from_slice(&first);
+    while fits(piece.len(), pending.front())
+        && let Some(next) = pending.pop_front()
+    {
+        piece.extend_from_slice(&next);
+    }
+    piece.freeze()
+}
+
+fn trailers(status: &Status) -> Frame<Bytes> {
     let mut trailers = HeaderMap::new();
-    trailers.insert("grpc-status", http::HeaderValue::from_static("0"));
+    // A status that does not fit into headers still ends the stream, as unknown.
+    let _ = status.add_header(&mut trailers);
     Frame::trailers(trailers)
 }

@@ -206,6 +206,7 @@ impl Listener {
                 Ok(None) => break,
                 Err(status) => {
                     info!(node = self.node, %status, "beacon's stream failed");
+                    self.inbox.fail(status);
                     break;
                 }
             }
@@ -227,6 +228,8 @@ impl Listener {
                 if Buckets::from_proto(&buckets).is_none() {
                     let bytes = buckets.sums.len();
                     warn!(node = self.node, bytes, "buckets.sums are not 1 to 32768 sums of 16 bytes");
+                    let fault = format!("buckets.sums has {bytes} bytes, not 1 to 32768 sums of 16 bytes");
+                    self.inbox.fail(Status::invalid_argument(fault));
                     return false;
                 }
                 // What the Beacon has been sent since does not matter: its buckets tell the difference,

@@ -34,6 +34,9 @@ fn write_page(
     if store.clashes > 0 {
         writeln!(page, "          {} changes refused: another source owns the key", store.clashes)?;
     }
+    if store.oversized > 0 {
+        writeln!(page, "          {} resources refused: they are too large; see the log", store.oversized)?;
+    }
     for source in sources {
         writeln!(page, "\nsource    {} ({})", source.id, source.url)?;
         write!(page, "          {}", source.state)?;

@@ -10,7 +10,7 @@ use prost::Message;
 use serde::Serialize;
 use tower_common::{
     delivery::Scope,
-    resource::{Origin, ResourceKey},
+    resource::{MAX_RESOURCE_BYTES, Origin, ResourceKey},
     store::{Changes, Store, Transaction, is_complete},
     view::domains::{Domains, claim_of},
 };
@@ -32,6 +32,8 @@ pub struct StoreCore {
     pub(super) last_load: u64,
     /// Operations that were refused because another source owns the key.
     clashes: u64,
+    /// Resources that were refused because they are too large.
+    oversized: u64,
 }
 
 /// How a store is.
@@ -45,6 +47,8 @@ pub struct StoreSummary {
     pub complete: bool,
     /// Operations refused because another source owns the key.
     pub clashes: u64,
+    /// Resources refused because they are too large.
+    pub oversized: u64,
 }
 
 /// One service, as discovered.
@@ -71,12 +75,14 @@ impl StoreCore {
             journal: Journal::default(),
             last_load: 0,
             clashes: 0,
+            oversized: 0,
         }
     }
 
     /// Applies a transaction, and returns it as frames, unless it changes nothing that a Beacon must know
     /// at once: a position that moves alone is told by the next heartbeat.
     pub fn apply(&mut self, mut transaction: Transaction, now: Instant) -> Option<Vec<Bytes>> {
+        self.refuse_large(&mut transaction);
         self.refuse_clashes(&mut transaction);
         let origins: BTreeMap<ResourceKey, Origin> = transaction.removals.iter().cloned().collect();
         let sources: Vec<String> = transaction.sources.iter().map(|status| status.source.clone()).collect();
@@ -152,6 +158,7 @@ impl StoreCore {
             resources: self.store.len(),
             complete: self.store.is_complete(),
             clashes: self.clashes,
+            oversized: self.oversized,
         }
     }
 
@@ -187,6 +194,21 @@ impl StoreCore {
                 Some((resource.origin().source.to_string(), endpoint))
             })
             .collect()
+    }
+
+    /// A resource that no message can hold would cut off every Beacon. What was there before stays.
+    fn refuse_large(&mut self, transaction: &mut Transaction) {
+        let mut refused = 0;
+        transaction.upserts.retain(|resource| {
+            let bytes = resource.encoded().len();
+            let fits = bytes <= MAX_RESOURCE_BYTES;
+            if !fits {
+                warn!(key = %resource.key(), bytes, limit = MAX_RESOURCE_BYTES, "a resource is too large");
+                refused += 1;
+            }
+            fits
+        });
+        self.oversized += refused;
     }
 
     /// A key belongs to the source that brought it first, until that source takes it back.
@@ -362,6 +384,19 @@ mod tests {
         assert_eq!(core.summary().clashes, 2);
         apply(&mut core, removal(&endpoint("zk", "a", "1"), "zk"));
         assert!(apply(&mut core, upsert(&[endpoint("files", "a", "2")])).is_some());
+    }
+
+    #[test]
+    fn a_resource_that_no_message_can_hold_is_refused() {
+        let mut core = StoreCore::new("");
+        apply(&mut core, upsert(&[endpoint("zk", "a", "1")]));
+        let large = Resource::new(
+            endpoint("zk", "a", "").key().clone(),
+            Origin { source: "zk".into(), index: 2 },
+            vec![7; MAX_RESOURCE_BYTES].into(),
+        );
+        assert!(apply(&mut core, upsert(&[large])).is_none());
+        assert_eq!((core.summary().oversized, core.summary().resources), (1, 1));
     }
 
     #[test]

@@ -304,7 +304,14 @@ async fn a_beacon_may_compare_buckets_at_any_time() {
     beacon.until(3).await;
     assert_eq!(beacon.store.digest(), tower.digest());
     beacon.send(R::Buckets(v1::Buckets { sums: vec![0; 17].into() })).await;
-    while beacon.next().await {}
+    let status = loop {
+        match beacon.responses.message().await {
+            Ok(response) => assert!(response.is_some(), "it ends with a status"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().contains("17 bytes"), "{status}");
 }
 
 #[tokio::test]
