@@ -32,7 +32,7 @@ test: ## All that CI checks: format, lints, licences, and every test
 	cargo build --workspace
 	cargo test --workspace
 
-check-long: ## The same tests with many more rounds: soaks and long randomised runs
+check-long: ## The same tests with many more rounds: soaks, fuzzing and long randomised runs
 	scripts/setup
 	cargo build --workspace
 	TOWER_LONG=1 cargo test --workspace

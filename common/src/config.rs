@@ -79,6 +79,8 @@ fn words(value: &toml::Value) -> Option<Vec<String>> {
 mod tests {
     use std::{io::Write, path::Path};
 
+    use clap::CommandFactory;
+
     use super::*;
 
     #[derive(Debug, Parser, Serialize)]
@@ -132,5 +134,17 @@ mod tests {
         let options = check("", &["--discovery", "c", "--insecure"]).unwrap();
         let again = check(&dump(&options).unwrap(), &[]).unwrap();
         assert_eq!((again.discovery, again.port, again.insecure), (vec!["c".to_owned()], 5870, true));
+    }
+
+    #[test]
+    fn whatever_a_file_says_it_sets_flags_or_is_refused() {
+        let seeds: [&[u8]; 3] =
+            [b"discovery = ['a', 'b']\nport = 7\ninsecure = true\n", b"[port]\na = 1", b"port = 1979-05-27"];
+        let words = ["discovery", "port", "insecure", "config", "\"\"\"", "[[", "= {", "\n"];
+        tower_fuzz::fuzz("configuration file", &seeds, &words, |input| {
+            let command = with_defaults(Options::command(), &String::from_utf8_lossy(input), "file");
+            let matches = command.and_then(|command| command.try_get_matches_from(["x"]));
+            matches.map(drop)
+        });
     }
 }

@@ -239,6 +239,7 @@ pub fn verify(store: &Store, revision: u64, digest: &v1::Digest) -> Result<(), D
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use prost::Message;
 
     use super::*;
 
@@ -383,5 +384,36 @@ mod tests {
         assert!(verify(&store, 1, &digest).is_ok());
         store.apply(Transaction { upserts: vec![resource("b")], ..Default::default() });
         assert!(verify(&store, 1, &digest).is_err());
+    }
+
+    #[test]
+    fn whatever_a_tower_sends_is_staged_or_refused() {
+        let key = Some(resource("b").key().to_proto());
+        let removal = v1::Removal { key, origin: Some(v1::Origin::default()) };
+        let whole = v1::WatchResponse {
+            welcome: welcome().welcome,
+            upserts: upsert("a").upserts,
+            removals: vec![removal],
+            commit: commit(1).commit,
+            ..begin(true, 0)
+        };
+        let rest =
+            v1::WatchResponse { commit: commit(2).commit, upserts: upsert("c").upserts, ..begin(false, 1) };
+        // Responses of one stream, each behind its length.
+        let stream = [whole.encode_length_delimited_to_vec(), rest.encode_length_delimited_to_vec()].concat();
+        tower_fuzz::fuzz("delivery", &[&stream], &["zk", "web"], |mut input| {
+            let mut staging = Staging::new();
+            let mut store = Store::new();
+            while !input.is_empty() {
+                let response = v1::WatchResponse::decode_length_delimited(&mut input);
+                let events = staging.accept(response.map_err(|error| error.to_string())?);
+                for event in events.map_err(|error| error.to_string())? {
+                    if let Event::Delivery(delivery) = event {
+                        delivery.apply(&mut store);
+                    }
+                }
+            }
+            Ok::<_, String>(store.len())
+        });
     }
 }

@@ -76,6 +76,15 @@ impl Registry {
         self.create_as(path, data, PERSISTENT).await.map(drop)
     }
 
+    /// Creates a znode that stays, and that only those may touch who know this user's password.
+    pub async fn create_guarded(&self, path: &str, data: &[u8], user: &Login) -> Result<()> {
+        let auth = format!("{}:{}", user.user, user.password);
+        let client = Client::connector().with_auth("digest", auth.as_bytes()).connect(&self.server).await?;
+        let guarded = self.with(client);
+        let options = CreateMode::Persistent.with_acls(Acls::creator_all());
+        guarded.create_as(path, data, options).await.map(drop)
+    }
+
     /// Creates a znode that goes with this session.
     pub async fn create_ephemeral(&self, path: &str, data: &[u8]) -> Result<()> {
         self.create_as(path, data, EPHEMERAL).await.map(drop)

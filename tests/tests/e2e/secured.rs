@@ -161,3 +161,35 @@ async fn what_is_wrong_with_access_is_said() -> Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test]
+async fn by_a_znodes_own_password() -> Result<()> {
+    let registry = ZooKeeper::shared().await?.root().await?;
+    let owner = Login { user: "tower".to_owned(), password: PASSWORD.to_owned() };
+    registry.create_guarded(&member("a"), b"10.0.0.1:80", &owner).await?;
+    let folder = tempfile::tempdir()?;
+    let files = [("right", PASSWORD), ("wrong", WRONG)];
+    for (name, password) in files {
+        fs::write(folder.path().join(name), password)?;
+    }
+    let url = |(id, _): (&str, &str)| {
+        let login = format!("user=tower&password_file={}/{id}&auth=digest", folder.path().display());
+        format!("{}&id={id}&{login}", registry.discovery("auto"))
+    };
+    let tower =
+        Tower::start(TowerOptions { discovery: files.map(url).into(), ..TowerOptions::default() }).await?;
+    says(&tower, "right", "live", &[]).await;
+    // ZooKeeper lets in whoever says to be somebody, and compares at each znode.
+    says(&tower, "wrong", "live", &[]).await;
+    let page = tower.http_get("/api/v1/sources").await?.ok()?.json()?;
+    for source in page["sources"].as_array().context("no sources")? {
+        let (endpoints, problems) = (&source["endpoints"], &source["problems"]);
+        if source["id"] == "right" {
+            ensure!(*endpoints == 1 && problems.as_array().is_some_and(Vec::is_empty), "{source}");
+        } else {
+            let reason = problems[0]["reason"].as_str().unwrap_or_default();
+            ensure!(*endpoints == 0 && reason.contains("not authorized to read it"), "{source}");
+        }
+    }
+    Ok(())
+}

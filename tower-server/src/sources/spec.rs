@@ -204,4 +204,18 @@ mod tests {
         fails("file:///a#b", "path", "%23");
         fails("file:///a?id=%ff", "query key \"id\"", "UTF-8");
     }
+
+    #[test]
+    fn whatever_a_flag_says_it_is_a_source_or_refused() {
+        let seeds: [&[u8]; 3] = [
+            b"zk://h1:2181,[::1]:2182/d/{az}/{service}/prod?format=auto&id=x&session_timeout=5s&optional=true",
+            b"zks://h/d/{service}?ca=/ca&cert=/c&key=/k&user=u&password_file=/p&auth=digest",
+            b"file:///etc/tower/%65ndpoints?id=x",
+        ];
+        let words = ["://", "{service}", "%", "?", "&", "password=", "@", "format=", "session_timeout=", "["];
+        tower_fuzz::fuzz("discovery URL", &seeds, &words, |input| {
+            let value = String::from_utf8_lossy(input);
+            parse(&value).map(drop)
+        });
+    }
 }

@@ -1,5 +1,7 @@
 //! What all formats have in common.
 
+mod fuzz;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -39,47 +41,7 @@ fn zones_leave_the_labels() {
     check(&[("rack", "7")], "");
 }
 
-fn json_like() -> impl Strategy<Value = String> {
-    let word = prop::sample::select(vec![
-        "{",
-        "}",
-        "[",
-        "]",
-        ":",
-        ",",
-        "\"host\"",
-        "\"port\"",
-        "\"serviceEndpoint\"",
-        "\"status\"",
-        "\"additionalEndpoints\"",
-        "\"metadata\"",
-        "\"weight\"",
-        "\"10.0.0.1\"",
-        "\"80\"",
-        "80",
-        "-1",
-        "1e999",
-        "null",
-        "true",
-        "\"shard\"",
-        "\"\\u0000\"",
-        " ",
-    ]);
-    prop::collection::vec(word, 0..40).prop_map(|words| words.concat())
-}
-
 proptest! {
-    #[test]
-    fn decoding_never_panics(name in ".{0,60}", data in prop::collection::vec(any::<u8>(), 0..200), json in json_like()) {
-        for word in Format::WORDS {
-            let format: Format = word.parse().unwrap();
-            let _ = format.is_member(&name);
-            let _ = format.decode(&name, &data);
-            let _ = format.decode(&name, name.as_bytes());
-            let _ = format.decode(&name, json.as_bytes());
-        }
-    }
-
     #[test]
     fn what_is_decoded_can_be_published(name in "[0-9a-f-]{0,20}[a-z0-9.:\\[\\]]{1,20}:[0-9]{1,6}") {
         for format in [Format::Auto, Format::Kingpin, Format::Hostport] {

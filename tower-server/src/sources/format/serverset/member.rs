@@ -39,6 +39,10 @@ pub(super) fn decode(data: &[u8]) -> Result<Decoded, DecodeError> {
     Ok(Decoded { remarks, ..Decoded::of(all(main, more)?) })
 }
 
+/// A member has no more additional endpoints than this. Each carries all labels, so that many of both would be
+/// far more than their data.
+const MAX_ADDITIONAL: usize = 100;
+
 /// The path of an additional endpoint.
 pub(super) fn additional(name: &str) -> String {
     format!("additionalEndpoints.{name}")
@@ -49,6 +53,10 @@ pub(super) fn all(
     main: Registration,
     more: Vec<(&str, Registration)>,
 ) -> Result<Vec<Registration>, DecodeError> {
+    if more.len() > MAX_ADDITIONAL {
+        let problem = format!("{} endpoints, more than {MAX_ADDITIONAL}", more.len());
+        return Err(json::field("additionalEndpoints", problem));
+    }
     let mut registrations = vec![main];
     for (name, Registration { host, port, .. }) in more {
         if name.is_empty() || name.chars().any(char::is_control) {
@@ -197,6 +205,21 @@ mod tests {
         assert!(!with(r#","shard":"x""#).registrations[0].labels.contains_key("shard"));
         assert_eq!(with(r#","shard":"12""#).registrations[0].labels["shard"], "12");
         assert_eq!(with(r#","additionalEndpoints":null"#).registrations.len(), 1);
+    }
+
+    #[test]
+    fn a_member_has_so_many_endpoints_and_no_more() {
+        let many = |count: usize| {
+            let named = (0..count).map(|name| format!(r#""p{name}":{{"host":"10.0.0.1","port":81}}"#));
+            let named = named.collect::<Vec<_>>().join(",");
+            let data = format!(
+                r#"{{"serviceEndpoint":{{"host":"10.0.0.1","port":80}},"additionalEndpoints":{{{named}}}}}"#
+            );
+            decode(data.as_bytes()).map(|decoded| decoded.registrations.len())
+        };
+        assert_eq!(many(MAX_ADDITIONAL).unwrap(), MAX_ADDITIONAL + 1);
+        let error = many(MAX_ADDITIONAL + 1).unwrap_err().to_string();
+        assert_eq!(error, "field \"additionalEndpoints\": 101 endpoints, more than 100");
     }
 
     #[test]
