@@ -409,7 +409,7 @@ mod tests {
                 let events = staging.accept(response.map_err(|error| error.to_string())?);
                 for event in events.map_err(|error| error.to_string())? {
                     if let Event::Delivery(delivery) = event {
-                        delivery.apply(&mut store);
+                        delivery.apply(&mut store, follow);
                     }
                 }
             }
