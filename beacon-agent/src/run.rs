@@ -19,7 +19,7 @@ use crate::{
     metrics::Metrics,
     mirror::Mirror,
     options::{Command, Options},
-    xds,
+    wait, xds,
 };
 
 /// How long xDS streams have to end when the Beacon goes. Envoys keep what they have.
@@ -30,10 +30,19 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// # Errors
 /// If an option is wrong, an address is taken, or a part fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    if let Some(Command::Bootstrap(bootstrap_options)) = &options.command {
-        return print(&serde_json::to_string_pretty(&bootstrap(bootstrap_options))?);
+    match &options.command {
+        None => {
+            let mut runtime = runtime::Builder::new_multi_thread();
+            runtime.worker_threads(2).enable_all().build()?.block_on(serve(options))
+        }
+        Some(Command::Bootstrap(bootstrap_options)) => {
+            print(&serde_json::to_string_pretty(&bootstrap(bootstrap_options))?)
+        }
+        Some(Command::Wait(wait)) => {
+            let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+            Ok(runtime.block_on(wait::until_ready(wait))?)
+        }
     }
-    runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(serve(options))
 }
 
 #[allow(clippy::print_stdout, reason = "it is what was asked for")]
