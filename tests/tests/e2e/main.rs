@@ -6,6 +6,7 @@
 mod churn;
 mod commands;
 mod demo;
+mod deploy;
 mod egress;
 mod flags;
 mod formats;
