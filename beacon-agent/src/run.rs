@@ -72,7 +72,8 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     let stopping = CancellationToken::new();
 
     let snapshots = SnapshotDir::new(&options.data_dir);
-    disk::restore(&snapshots, &scope, &mirror, &metrics);
+    let starts = disk::Starts::new(&options.data_dir);
+    let set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics);
 
     let xds_listener = TcpListener::bind(options.xds_listen)
         .await
@@ -93,6 +94,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         clients: clients.clone(),
         metrics: metrics.clone(),
         tls,
+        set_aside: set_aside.into(),
         registry: Arc::new(registry),
     };
     let mut admin = tokio::spawn(admin_server(options.admin_listen, state)?);
@@ -105,6 +107,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         metrics.clone(),
         stopping.clone(),
     ));
+    let settling = tokio::spawn(disk::settle(starts, mirror.clone(), stopping.clone()));
     let link = Link {
         towers: options.tower.clone(),
         dialer,
@@ -125,7 +128,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     };
     link.abort();
     stopping.cancel();
-    if writer.await.is_err() {
+    if writer.await.is_err() || settling.await.is_err() {
         error!("the snapshot's writer failed");
     }
     if stopped.is_ok() && tokio::time::timeout(DRAIN_TIMEOUT, xds_server).await.is_err() {
