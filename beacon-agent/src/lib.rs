@@ -7,6 +7,7 @@
 pub mod admin;
 pub mod bootstrap;
 pub mod disk;
+pub mod drain;
 pub mod link;
 pub mod metrics;
 pub mod mirror;

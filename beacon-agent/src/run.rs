@@ -14,7 +14,7 @@ use tracing::{error, info};
 use crate::{
     admin::{self, AppState},
     bootstrap::bootstrap,
-    disk,
+    disk, drain,
     link::{self, Link, dialer::Dialer},
     metrics::Metrics,
     mirror::Mirror,
@@ -82,7 +82,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     let ads = xds::service(xds::Options {
         identifier: format!("beacon/{}", dialer.introduce(&node).id),
         egress: options.egress_listen,
-        compositions: mirror.lock().compositions(),
+        compositions: drain::until(stopping.clone(), mirror.lock().compositions()),
         clients: clients.clone(),
         metrics: xds_metrics,
     });

@@ -7,6 +7,7 @@ mod churn;
 mod commands;
 mod demo;
 mod deploy;
+mod drain;
 mod egress;
 mod flags;
 mod formats;
