@@ -29,6 +29,7 @@ test: ## All that CI checks: format, lints, licences, and every test
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(DENY) check licenses bans sources
 	@$(DENY) check advisories || echo 'advisories: not clean, or the database is out of reach (not fatal)' >&2
+	scripts/check-deploy
 	cargo build --workspace
 	cargo test --workspace
 

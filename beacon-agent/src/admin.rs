@@ -31,6 +31,8 @@ pub struct AppState {
     pub metrics: Metrics,
     /// The certificate, if the link has TLS.
     pub tls: Option<Reloading<ClientFiles>>,
+    /// Snapshots that were set aside at the start, and why.
+    pub set_aside: Arc<[String]>,
     /// All metrics.
     pub registry: Arc<Registry>,
 }
@@ -74,6 +76,7 @@ async fn status(state: web::Data<AppState>) -> impl Responder {
         "mirror": state.mirror.lock().summary(),
         "clients": state.clients.snapshot(),
         "tower_heard_age_seconds": Times::age_seconds(&state.metrics.times.tower_heard),
+        "snapshots_set_aside": *state.set_aside,
         "snapshot_age_seconds": Times::age_seconds(&state.metrics.times.snapshot_taken),
     }))
 }
@@ -116,6 +119,9 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
         writeln!(page, "          {} has no host name: {}", refused.service, refused.reason)?;
     }
     writeln!(page, "\nsnapshot  {:.1} s old (-1: none)", Times::age_seconds(&times.snapshot_taken))?;
+    for reason in state.set_aside.iter() {
+        writeln!(page, "          SET ASIDE {reason}")?;
+    }
     let clients = state.clients.reports();
     writeln!(page, "\nclients   {} xDS streams", clients.len())?;
     for client in &clients {

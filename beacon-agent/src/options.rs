@@ -5,22 +5,28 @@ use std::{
     fs,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
+    time::Duration,
 };
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::Serialize;
 use tower_common::{
-    process::{self, ProcessOptions},
+    check, config,
+    process::{CHECK_CONFIG_HELP, ProcessOptions},
     telemetry::LogFormat,
-    tls::{ClientFiles, TlsFile},
+    tls::{ClientFiles, ClientTls, TlsFile},
 };
 use tower_proto::v1;
+
+/// What to do about what has no TLS.
+const TRUST: &str = "--insecure if the network between them is to be trusted";
 
 /// Mirrors Tower's store on this host, and serves it to the local Envoys by xDS.
 #[derive(Debug, Clone, Parser, Serialize)]
 #[command(
     name = "beacon-agent",
     version,
+    after_help = CHECK_CONFIG_HELP,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]
@@ -131,6 +137,25 @@ pub struct Options {
 pub enum Command {
     /// Print a bootstrap configuration for an Envoy on this host
     Bootstrap(BootstrapOptions),
+
+    /// Wait until the Beacon of this host is ready, so that what needs it can be started in order
+    Wait(WaitOptions),
+}
+
+/// What to wait for.
+#[derive(Debug, Clone, Args)]
+pub struct WaitOptions {
+    /// How long, such as `500ms`, `60s` or `2m`
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = config::duration)]
+    pub timeout: Duration,
+
+    /// The Beacon's admin address
+    #[arg(long, env = "BEACON_ADMIN_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5873")]
+    pub admin: SocketAddr,
+
+    /// The admin address of an Envoy that shall be ready as well
+    #[arg(long, value_name = "ADDRESS")]
+    pub envoy: Option<SocketAddr>,
 }
 
 /// What an Envoy must know before it can ask.
@@ -187,29 +212,50 @@ impl ProcessOptions for Options {
         self.dump_config
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn faults(&self) -> Vec<String> {
         if self.command.is_some() {
-            return Ok(());
+            return Vec::new();
         }
+        let mut faults = Vec::new();
         if self.node_id.as_deref().unwrap_or(&host_name()).is_empty() {
-            return Err("--node-id is empty, and this host has no name".to_owned());
+            faults.push("--node-id is empty, and this host has no name".to_owned());
         }
-        self.node()?;
-        let tls = self.tls()?;
-        if self.insecure {
-            return Ok(());
+        faults.extend(self.node().err());
+        let listeners = [
+            ("--xds-listen", self.xds_listen),
+            ("--admin-listen", self.admin_listen),
+            ("--egress-listen", self.egress_listen),
+        ];
+        faults.extend(check::same_address(&listeners));
+        let tls = self.tls();
+        if !self.insecure {
+            // Envoy's listener is Envoy's.
+            faults.extend(check::beyond_loopback(&listeners[..2], TRUST));
+            let open = self.tower.iter().filter(|tower| !is_local(tower) && matches!(tls, Ok(None)));
+            faults.extend(open.map(|tower| {
+                format!("--tower {tower} is another host, and there is no TLS; give --tls-ca, or {TRUST}")
+            }));
         }
-        process::check_loopback(
-            &[("--xds-listen", self.xds_listen), ("--admin-listen", self.admin_listen)],
-            "pass --insecure if the network between them is to be trusted",
-        )?;
-        match self.tower.iter().find(|tower| !is_local(tower) && tls.is_none()) {
-            None => Ok(()),
-            Some(tower) => Err(format!(
-                "--tower {tower} is another host, and there is no TLS; \
-                 give --tls-ca, or --insecure if the network to it is to be trusted"
-            )),
+        faults.extend(tls.err());
+        faults
+    }
+
+    fn faults_of_host(&self) -> Vec<String> {
+        if self.command.is_some() {
+            return Vec::new();
         }
+        let mut faults: Vec<_> = check::data_dir("--data-dir", &self.data_dir).into_iter().collect();
+        match self.tls().ok().flatten().map(|files| check::tls(&files)) {
+            Some(Err(fault)) => faults.push(fault),
+            Some(Ok(ClientTls { certificate: Some(certificate), .. })) => {
+                let other = self.node_id.as_ref().filter(|id| !certificate.is_for(id));
+                faults.extend(other.map(|id| {
+                    format!("--node-id {id}, and --tls-cert is for {}", certificate.names().join(", "))
+                }));
+            }
+            _ => {}
+        }
+        faults
     }
 }
 
@@ -276,15 +322,13 @@ fn is_local(tower: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tower_common::config;
-
     use super::*;
 
     fn options(args: &[&str]) -> Result<Options, String> {
         let options: Options =
             config::parse_from([&["beacon-agent"], args].concat()).map_err(|error| error.to_string())?;
-        options.check()?;
-        Ok(options)
+        let faults = options.faults();
+        if faults.is_empty() { Ok(options) } else { Err(faults.join("; ")) }
     }
 
     #[test]
@@ -328,5 +372,7 @@ mod tests {
     #[test]
     fn a_subcommand_needs_no_tower() {
         assert!(matches!(options(&["bootstrap"]).unwrap().command, Some(Command::Bootstrap(_))));
+        let wait = options(&["wait", "--timeout", "2m"]).unwrap().command;
+        assert!(matches!(wait, Some(Command::Wait(wait)) if wait.timeout == Duration::from_secs(120)));
     }
 }

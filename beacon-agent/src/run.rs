@@ -15,11 +15,12 @@ use tracing::{error, info};
 use crate::{
     admin::{self, AppState},
     bootstrap::bootstrap,
-    disk,
+    disk, drain,
     link::{self, Link, dialer::Dialer},
     metrics::Metrics,
     mirror::Mirror,
     options::{Command, Options},
+    wait,
     xds::{
         self,
         socket::{self, SocketFile},
@@ -34,10 +35,19 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// # Errors
 /// If an option is wrong, an address is taken, or a part fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    if let Some(Command::Bootstrap(bootstrap_options)) = &options.command {
-        return print(&serde_json::to_string_pretty(&bootstrap(bootstrap_options))?);
+    match &options.command {
+        None => {
+            let mut runtime = runtime::Builder::new_multi_thread();
+            runtime.worker_threads(2).enable_all().build()?.block_on(serve(options))
+        }
+        Some(Command::Bootstrap(bootstrap_options)) => {
+            print(&serde_json::to_string_pretty(&bootstrap(bootstrap_options))?)
+        }
+        Some(Command::Wait(wait)) => {
+            let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+            Ok(runtime.block_on(wait::until_ready(wait))?)
+        }
     }
-    runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(serve(options))
 }
 
 #[allow(clippy::print_stdout, reason = "it is what was asked for")]
@@ -67,7 +77,8 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     let stopping = CancellationToken::new();
 
     let snapshots = SnapshotDir::new(&options.data_dir);
-    disk::restore(&snapshots, &scope, &mirror, &metrics);
+    let starts = disk::Starts::new(&options.data_dir);
+    let set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics);
     tokio::spawn(disk::serve_in_time(mirror.clone()));
 
     let xds_listener = TcpListener::bind(options.xds_listen)
@@ -81,7 +92,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     let services = xds::services(xds::Options {
         identifier: format!("beacon/{}", dialer.introduce(&node).id),
         egress: options.egress_listen,
-        compositions: mirror.lock().compositions(),
+        compositions: drain::until(stopping.clone(), mirror.lock().compositions()),
         clients: clients.clone(),
         metrics: xds_metrics,
     });
@@ -93,6 +104,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         clients: clients.clone(),
         metrics: metrics.clone(),
         tls,
+        set_aside: set_aside.into(),
         registry: Arc::new(registry),
     };
     let mut admin = tokio::spawn(admin_server(options.admin_listen, state)?);
@@ -105,6 +117,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         metrics.clone(),
         stopping.clone(),
     ));
+    let settling = tokio::spawn(disk::settle(starts, mirror.clone(), stopping.clone()));
     let link = Link {
         towers: options.tower.clone(),
         dialer,
@@ -125,7 +138,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     };
     link.abort();
     stopping.cancel();
-    if writer.await.is_err() {
+    if writer.await.is_err() || settling.await.is_err() {
         error!("the snapshot's writer failed");
     }
     if stopped.is_ok() && tokio::time::timeout(DRAIN_TIMEOUT, xds_server).await.is_err() {

@@ -3,15 +3,10 @@
 //! A flag wins over the environment, which wins over the file. A key of the file is the flag's long
 //! name; a flag that may be repeated takes an array.
 
-use std::{ffi::OsString, fs, path::PathBuf};
+use std::{ffi::OsString, fs, path::PathBuf, time::Duration};
 
 use clap::{Arg, Command, Parser, error::ErrorKind};
 use serde::Serialize;
-
-/// Parses the process's arguments; on an error prints it and exits with code 2.
-pub fn parse<T: Parser>() -> T {
-    parse_from(std::env::args_os()).unwrap_or_else(|error: clap::Error| error.exit())
-}
 
 /// Parses these arguments, of which the first is the program's name. A `--config FILE` among them is
 /// read for what they, and the environment, do not say.
@@ -28,6 +23,24 @@ pub fn parse_from<T: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>
         command = with_defaults(command, &text, &path.display().to_string())?;
     }
     T::from_arg_matches(&command.try_get_matches_from(args)?)
+}
+
+/// Reads a time such as `500ms`, `60s` or `2m`, as the value of a flag.
+///
+/// # Errors
+/// What it should look like.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        _ => return Err("it is not a time such as 500ms, 60s or 2m".to_owned()),
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("{digits:?} is not a whole number of {}", &text[digits.len()..]))?;
+    Ok(Duration::from_millis(number.saturating_mul(unit)))
 }
 
 /// Options as a configuration file that would set them.
@@ -127,6 +140,16 @@ mod tests {
         assert!(error("port =").contains("TOML parse error"));
         let missing = parse_from::<Options>(["x", "--config", "/not/there"]).unwrap_err();
         assert!(missing.to_string().contains("/not/there cannot be read"));
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "60", "s", "1h", "-1s", "1.5s", "s60"] {
+            assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

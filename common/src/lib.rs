@@ -6,9 +6,10 @@
 //! - [`view`]: what one Envoy sees of a store
 //! - [`snapshot`]: a store on disk
 //! - [`tls`]: certificates, and noticing that they changed
-//! - [`clock`], [`backoff`], [`config`], [`telemetry`], [`process`]: what every process needs
+//! - [`clock`], [`backoff`], [`config`], [`check`], [`telemetry`], [`process`]: what every process needs
 
 pub mod backoff;
+pub mod check;
 pub mod clock;
 pub mod config;
 pub mod delivery;

@@ -97,6 +97,12 @@ pub enum SnapshotError {
     /// A resource is malformed.
     #[error("{0}")]
     Resource(#[from] ResourceError),
+    /// It is larger than what is read.
+    #[error("it has {0} bytes, and at most {MAX_PAYLOAD_BYTES} are read")]
+    TooLarge(u64),
+    /// Processes that started from it came to nothing.
+    #[error("{0} starts in a row did not become ready with it")]
+    Unready(u32),
     /// It is another mesh's.
     #[error("it belongs to the scope {actual:?}, and this process to {expected:?}")]
     Scope {
@@ -187,32 +193,51 @@ impl SnapshotDir {
     pub fn load(&self, scope: &str) -> Loaded {
         let mut loaded = Loaded::default();
         for name in [CURRENT, PREVIOUS] {
-            let path = self.dir.join(name);
-            let read = match fs::read(&path) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => Err(SnapshotError::Read(error)),
-                Ok(file) => decode(&file, scope),
+            let read = match self.read(name) {
+                Err(SnapshotError::Read(error)) if error.kind() == io::ErrorKind::NotFound => continue,
+                read => read.and_then(|file| decode(&file, scope)),
             };
             match read {
                 Ok(snapshot) => {
                     loaded.snapshot = Some(snapshot);
                     break;
                 }
-                Err(reason) => {
-                    // If it cannot even be renamed it will be met, and named, again.
-                    let _ = fs::rename(&path, self.dir.join(SET_ASIDE));
-                    loaded.rejected.push(Rejected { path, reason });
-                }
+                Err(reason) => loaded.rejected.push(self.reject(name, reason)),
             }
         }
         loaded
     }
 
+    /// Sets the newest snapshot aside, usable or not. There may be none.
+    pub fn set_aside(&self, reason: SnapshotError) -> Option<Rejected> {
+        let newest = [CURRENT, PREVIOUS].into_iter().find(|name| self.dir.join(name).exists())?;
+        Some(self.reject(newest, reason))
+    }
+
+    fn read(&self, name: &str) -> Result<Vec<u8>, SnapshotError> {
+        let path = self.dir.join(name);
+        let bytes = fs::metadata(&path)?.len();
+        if bytes > (HEADER_BYTES + MAX_PAYLOAD_BYTES) as u64 {
+            return Err(SnapshotError::TooLarge(bytes));
+        }
+        Ok(fs::read(path)?)
+    }
+
+    fn reject(&self, name: &str, reason: SnapshotError) -> Rejected {
+        let path = self.dir.join(name);
+        // If it cannot even be renamed it will be met, and named, again.
+        let _ = fs::rename(&path, self.dir.join(SET_ASIDE));
+        Rejected { path, reason }
+    }
+
     /// Replaces the snapshot by these bytes of [`encode`]. Two file syncs and two renames.
     ///
     /// # Errors
-    /// If the disk refuses; then the last snapshot is still there.
+    /// If the disk refuses, or it is more than will be read; then the last snapshot is still there.
     pub fn write(&self, file: &[u8]) -> io::Result<()> {
+        if file.len() > HEADER_BYTES + MAX_PAYLOAD_BYTES {
+            return Err(io::Error::other(SnapshotError::TooLarge(file.len() as u64)));
+        }
         fs::create_dir_all(&self.dir)?;
         let temporary = self.dir.join(TEMPORARY);
         let mut new = File::create(&temporary)?;
@@ -301,6 +326,20 @@ mod tests {
         assert!(loaded.rejected[0].reason.to_string().contains("not a snapshot"));
         assert!(dir.path().join(SET_ASIDE).exists());
         assert!(snapshots.load("").rejected.is_empty(), "it is not met again");
+    }
+
+    #[test]
+    fn a_good_file_can_be_set_aside_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let snapshots = SnapshotDir::new(dir.path());
+        assert!(snapshots.set_aside(SnapshotError::Unready(3)).is_none());
+        snapshots.write(&encode(&store(&["a"]), "", 1)).unwrap();
+        snapshots.write(&encode(&store(&["a", "b"]), "", 2)).unwrap();
+        let rejected = snapshots.set_aside(SnapshotError::Unready(3)).unwrap();
+        assert_eq!(rejected.reason.to_string(), "3 starts in a row did not become ready with it");
+        assert_eq!(resources(&snapshots.load("")), Some(1));
+        assert!(snapshots.set_aside(SnapshotError::Unready(3)).is_some());
+        assert_eq!(resources(&snapshots.load("")), None);
     }
 
     #[test]

@@ -25,6 +25,14 @@ pub enum LogFormat {
     Json,
 }
 
+/// Checks a filter without using it.
+///
+/// # Errors
+/// If it is not one.
+pub fn check_filter(filter: &str) -> Result<(), ParseError> {
+    EnvFilter::builder().parse(filter).map(drop)
+}
+
 /// Starts logging to standard error.
 ///
 /// # Errors

@@ -5,16 +5,21 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::Parser;
 use serde::Serialize;
 use tower_common::{
-    process::{self, ProcessOptions},
+    check,
+    process::{CHECK_CONFIG_HELP, ProcessOptions},
     telemetry::LogFormat,
     tls::{ServerFiles, TlsFile},
 };
 
 use crate::sources::spec;
 
+/// What to do about a listener that other hosts can reach.
+const SECURE: &str =
+    "give --tls-cert and --tls-key, or --insecure if the network between them is to be trusted";
+
 /// Watches where services register, and fans what changes out to a beacon-agent on every host.
 #[derive(Debug, Clone, Parser, Serialize)]
-#[command(name = "tower-server", version)]
+#[command(name = "tower-server", version, after_help = CHECK_CONFIG_HELP)]
 #[serde(rename_all = "kebab-case")]
 pub struct Options {
     /// A TOML file; its keys are the long names of these flags
@@ -89,15 +94,22 @@ impl ProcessOptions for Options {
         self.dump_config
     }
 
-    fn check(&self) -> Result<(), String> {
-        spec::parse_all(&self.discovery).map_err(|error| error.to_string())?;
-        if self.tls()?.is_some() || self.insecure {
-            return Ok(());
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        faults.extend(spec::parse_all(&self.discovery).err().map(|fault| fault.to_string()));
+        let listeners = [("--grpc-listen", self.grpc_listen), ("--http-listen", self.http_listen)];
+        faults.extend(check::same_address(&listeners));
+        match self.tls() {
+            Err(fault) => faults.push(fault),
+            Ok(None) if !self.insecure => faults.extend(check::beyond_loopback(&listeners, SECURE)),
+            Ok(_) => {}
         }
-        process::check_loopback(
-            &[("--grpc-listen", self.grpc_listen), ("--http-listen", self.http_listen)],
-            "give --tls-cert and --tls-key, or --insecure if the network between them is to be trusted",
-        )
+        faults
+    }
+
+    fn faults_of_host(&self) -> Vec<String> {
+        let tls = self.tls().ok().flatten().and_then(|files| check::tls(&files).err());
+        check::data_dir("--data-dir", &self.data_dir).into_iter().chain(tls).collect()
     }
 }
 
@@ -131,18 +143,18 @@ mod tests {
 
     #[test]
     fn other_hosts_are_let_in_only_on_purpose() {
-        assert!(options(&[]).check().is_ok());
+        assert!(options(&[]).faults().is_empty());
         let open = ["--grpc-listen", "0.0.0.0:5870"];
-        assert!(options(&open).check().unwrap_err().contains("--grpc-listen 0.0.0.0:5870"));
-        assert!(options(&[&open[..], &["--insecure"]].concat()).check().is_ok());
+        assert!(options(&open).faults()[0].contains("--grpc-listen 0.0.0.0:5870"));
+        assert!(options(&[&open[..], &["--insecure"]].concat()).faults().is_empty());
         let tls = ["--tls-cert", "/c.pem", "--tls-key", "/k.pem"];
-        assert!(options(&[&open[..], &tls].concat()).check().is_ok());
+        assert!(options(&[&open[..], &tls].concat()).faults().is_empty());
     }
 
     #[test]
     fn tls_needs_its_files_together() {
         let check = |args: &[&str], message: &str| {
-            let error = options(args).check().unwrap_err();
+            let error = options(args).faults().join("; ");
             assert!(error.contains(message), "{error:?} does not contain {message:?}");
         };
         check(&["--tls-cert", "/c.pem"], "--tls-cert is given without --tls-key");

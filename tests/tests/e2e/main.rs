@@ -4,7 +4,10 @@
 //! One program for all of them, so that it is linked once and the ZooKeeper is started once.
 
 mod churn;
+mod commands;
 mod demo;
+mod deploy;
+mod drain;
 mod egress;
 mod flags;
 mod formats;
