@@ -1,4 +1,4 @@
-//! The bootstrap configuration of an Envoy that takes everything else from the Beacon.
+//! The bootstrap configuration of a client that takes everything else from the Beacon: an Envoy, or gRPC.
 
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,7 @@ pub fn bootstrap(options: &BootstrapOptions) -> Value {
         XdsMode::Sotw => ("GRPC", true),
         XdsMode::DeltaPerType => ("DELTA_GRPC", false),
         XdsMode::SotwPerType => ("GRPC", false),
+        XdsMode::Grpc => return grpc(options),
     };
     let mut metadata = Map::new();
     if let Some(port) = options.egress_port {
@@ -73,6 +74,22 @@ pub fn bootstrap(options: &BootstrapOptions) -> Value {
     })
 }
 
+/// For gRPC without a proxy (gRFC A27). It is told of deletions, and fails a target that is gone.
+fn grpc(options: &BootstrapOptions) -> Value {
+    let server = match &options.xds_socket {
+        Some(path) => format!("unix:{}", path.display()),
+        None => options.xds_address.to_string(),
+    };
+    json!({
+        "xds_servers": [{
+            "server_uri": server,
+            "channel_creds": [{ "type": "insecure" }],
+            "server_features": ["xds_v3"],
+        }],
+        "node": { "id": options.node_id, "cluster": options.node_cluster },
+    })
+}
+
 fn socket_address(address: &str, port: u16) -> Value {
     json!({ "socket_address": { "address": address, "port_value": port } })
 }
@@ -107,6 +124,13 @@ mod tests {
             BootstrapOptions { xds_socket: Some("/run/xds.sock".into()), ..options(XdsMode::Delta) };
         let config = bootstrap(&options).to_string();
         assert!(config.contains(r#""pipe":{"path":"/run/xds.sock"}"#) && !config.contains("1234"));
+    }
+
+    #[test]
+    fn grpc_has_a_bootstrap_of_its_own() {
+        let config = bootstrap(&options(XdsMode::Grpc));
+        assert_eq!(config["xds_servers"][0]["server_uri"], "127.0.0.1:1234");
+        assert_eq!(config["node"]["id"], "n");
     }
 
     #[test]

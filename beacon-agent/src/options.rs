@@ -135,7 +135,7 @@ pub struct Options {
 /// What to do instead of running.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Print a bootstrap configuration for an Envoy on this host
+    /// Print a bootstrap configuration for an Envoy, or gRPC, on this host
     Bootstrap(BootstrapOptions),
 
     /// Wait until the Beacon of this host is ready, so that what needs it can be started in order
@@ -161,7 +161,7 @@ pub struct WaitOptions {
 /// What an Envoy must know before it can ask.
 #[derive(Debug, Clone, Args)]
 pub struct BootstrapOptions {
-    /// The Envoy's node id
+    /// The client's node id
     #[arg(long, default_value_t = host_name())]
     pub node_id: String,
 
@@ -177,7 +177,7 @@ pub struct BootstrapOptions {
     #[arg(long, value_name = "PATH", conflicts_with = "xds_address")]
     pub xds_socket: Option<PathBuf>,
 
-    /// How the Envoy asks
+    /// What asks, and how
     #[arg(long, value_enum, default_value = "delta")]
     pub mode: XdsMode,
 
@@ -190,7 +190,7 @@ pub struct BootstrapOptions {
     pub egress_port: Option<u16>,
 }
 
-/// The four ways of xDS.
+/// The four ways of xDS, and a client of another kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum XdsMode {
     /// Only what changed; all types on one stream, in order.
@@ -201,6 +201,8 @@ pub enum XdsMode {
     DeltaPerType,
     /// State of the world; a stream for each type.
     SotwPerType,
+    /// Not an Envoy, but gRPC without a proxy: what GRPC_XDS_BOOTSTRAP points to.
+    Grpc,
 }
 
 impl ProcessOptions for Options {

@@ -6,7 +6,7 @@
 //!   with a `subscription` (what the client wants) and a `ledger` (what it has, as far as is known)
 //! - `selection`: what goes into one message; `retry`: sending again what a host could not take
 //! - `protocol`, `sotw`, `delta`: where the two variants differ
-//! - `offer`: what one client may have now, make before break
+//! - `offer`: what one client may have now, make before break; `targets`: the same for gRPC
 //! - `triage`, `memory`: what a client cannot take, how that is found out, and kept
 //! - `node`: what a client says of itself
 //! - `driver`, [`mod@service`]: a stream of a client, from its first byte to its end
@@ -36,6 +36,7 @@ mod session;
 pub mod socket;
 mod sotw;
 mod subscription;
+mod targets;
 #[cfg(test)]
 mod testing;
 mod triage;

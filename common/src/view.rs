@@ -4,6 +4,7 @@
 //! - [`composer`]: keeps the parts that are the same for every node, change by change
 //! - [`domains`]: which service answers to which host name
 //! - [`assignment`], [`cluster`], [`route`], [`listener`]: Envoy messages, and nothing else
+//! - [`grpc`]: what is different for gRPC without a proxy
 //!
 //! Routes stay in pieces, one per service, and are put together per client ([`route::compose`]): a client
 //! may have to wait for one service's piece, or to do without it, and the others must not notice.
@@ -12,6 +13,7 @@ pub mod assignment;
 pub mod cluster;
 pub mod composer;
 pub mod domains;
+pub mod grpc;
 pub mod listener;
 pub mod route;
 
@@ -55,6 +57,8 @@ pub struct Composition {
     /// Pieces of the egress route configuration: a virtual host for each service. A piece routes to the
     /// cluster of the same name.
     pub virtual_hosts: Layer,
+    /// The service that owns a domain, which is a service's name in lower case.
+    pub domains: Arc<BTreeMap<Arc<str>, Arc<str>>>,
     /// Secrets: where a host finds certificates and keys.
     pub secrets: Layer,
     /// Runtime layers.
@@ -72,6 +76,17 @@ pub struct NodeView {
     pub egress: SocketAddr,
     /// Where it asks for what a resource refers to.
     pub source: ConfigSource,
+    /// What it is.
+    pub client: ClientKind,
+}
+
+/// What asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientKind {
+    /// A proxy, which wants everything.
+    Envoy,
+    /// gRPC itself, without a proxy: it wants what its targets need.
+    Grpc,
 }
 
 /// Where an Envoy asks for what a resource refers to: as it has asked for the resource.
@@ -88,17 +103,28 @@ pub enum ConfigSource {
 impl NodeView {
     /// An Envoy with an aggregated stream.
     pub fn new(egress: SocketAddr) -> Self {
-        Self { egress, source: ConfigSource::Aggregated }
+        Self { egress, source: ConfigSource::Aggregated, client: ClientKind::Envoy }
     }
 }
 
 impl Composition {
     /// Whether this is the same composition, and not only an equal one. Costs nothing.
     pub fn is_same(&self, other: &Self) -> bool {
+        let layers = |of: &Self| {
+            [
+                &of.clusters,
+                &of.assignments,
+                &of.virtual_hosts,
+                &of.secrets,
+                &of.runtimes,
+                &of.extensions,
+                &of.scoped_routes,
+            ]
+            .map(Arc::as_ptr)
+        };
         self.complete == other.complete
-            && Arc::ptr_eq(&self.clusters, &other.clusters)
-            && Arc::ptr_eq(&self.assignments, &other.assignments)
-            && Arc::ptr_eq(&self.virtual_hosts, &other.virtual_hosts)
+            && layers(self) == layers(other)
+            && Arc::ptr_eq(&self.domains, &other.domains)
     }
 }
 

@@ -174,6 +174,15 @@ impl Beacon {
         String::from_utf8(output.stdout).context("the bootstrap is not text")
     }
 
+    /// The bootstrap of gRPC's own client.
+    pub async fn grpc_bootstrap(&self, node_id: &str) -> Result<String> {
+        let xds = self.xds().to_string();
+        let arguments = ["bootstrap", "--mode", "grpc", "--node-id", node_id, "--xds-address", &xds];
+        let output = daemon::run("beacon-agent", &arguments).await?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
+        String::from_utf8(output.stdout).context("the bootstrap is not text")
+    }
+
     /// A new Envoy with a name and an egress port of its own, served by this Beacon: when this
     /// returns, it has all that it waits for at its start.
     pub async fn envoy(&self, mode: Mode) -> Result<Envoy> {

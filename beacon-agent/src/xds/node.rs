@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tower_common::view::{ConfigSource, NodeView};
+use tower_common::view::{ClientKind, ConfigSource, NodeView};
 use tower_proto::envoy::{
     envoy::config::core::v3::{Node, node::UserAgentVersionType},
     google::protobuf::value::Kind,
@@ -61,13 +61,16 @@ impl Identity {
                 (egress, Some(complaint))
             }
         };
-        let view = NodeView { egress, source };
+        // "gRPC Go", "gRPC C-core", …
+        let grpc = user_agent.starts_with("gRPC");
+        let client = if grpc { ClientKind::Grpc } else { ClientKind::Envoy };
+        let view = NodeView { egress, source, client };
         Ok(Self { node_id: node.id, cluster: node.cluster, user_agent, view, complaint })
     }
 
-    /// Whether this is gRPC itself ("gRPC Go", "gRPC C-core", …) and no proxy.
+    /// Whether this is gRPC itself, and no proxy.
     pub(super) fn is_grpc(&self) -> bool {
-        self.user_agent.starts_with("gRPC")
+        self.view.client == ClientKind::Grpc
     }
 }
 

@@ -8,17 +8,18 @@
 //! - A piece of routes that the client cannot take is kept from it, and what it accepted last stays.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
 use tower_common::{
     resource::Version,
-    view::{self, Composition, EGRESS, Layer, NodeView, XdsResource},
+    view::{self, ClientKind, Composition, EGRESS, Layer, NodeView, XdsResource},
 };
 
 use super::{
     kind::ResourceType,
+    targets::Targets,
     triage::{Refused, Split, Triage},
 };
 
@@ -46,6 +47,8 @@ pub(super) struct Offer {
     unanswered: VecDeque<(Version, Layer)>,
     /// Pieces that the client could not take.
     triage: Triage,
+    /// Instead of the listener and routes for everything, if the client is gRPC.
+    targets: Option<Targets>,
     /// Some pieces are waiting, or it is not known.
     waiting: bool,
 }
@@ -66,12 +69,28 @@ impl Offer {
             good_pieces: Layer::default(),
             unanswered: VecDeque::new(),
             triage: Triage::default(),
+            targets: match node.client {
+                ClientKind::Envoy => None,
+                ClientKind::Grpc => Some(Targets::default()),
+            },
             waiting: true,
         }
     }
 
     /// The resources of one type.
     pub(super) fn layer(&self, kind: ResourceType) -> &Layer {
+        if let Some(targets) = &self.targets {
+            match kind {
+                ResourceType::Listener => return targets.listeners(),
+                ResourceType::Route => return targets.routes(),
+                ResourceType::Secret
+                | ResourceType::Runtime
+                | ResourceType::Cluster
+                | ResourceType::Endpoint
+                | ResourceType::Extension
+                | ResourceType::ScopedRoute => {}
+            }
+        }
         match kind {
             ResourceType::Cluster => &self.clusters,
             ResourceType::Endpoint => &self.assignments,
@@ -81,6 +100,18 @@ impl Offer {
             ResourceType::Runtime => &self.composition.runtimes,
             ResourceType::Extension => &self.composition.extensions,
             ResourceType::ScopedRoute => &self.composition.scoped_routes,
+        }
+    }
+
+    /// Whether the client gets one configuration with the routes of all services.
+    pub(super) fn composes_routes(&self) -> bool {
+        self.targets.is_none()
+    }
+
+    /// Looks up what a client wants that names it in its own way.
+    pub(super) fn resolve(&mut self, kind: ResourceType, names: &BTreeSet<Arc<str>>) {
+        if let Some(targets) = &mut self.targets {
+            targets.resolve(kind, names, &self.composition);
         }
     }
 

@@ -103,7 +103,7 @@ impl<P: Protocol> Session<P> {
                 }
             }
             Some(Verdict::Rejected { mut suspects, message }) => {
-                if kind == ResourceType::Route {
+                if kind == ResourceType::Route && self.offer.composes_routes() {
                     // They are made of pieces, of which one is to blame.
                     let composed = suspects.extract_if(.., |suspect| &*suspect.name == EGRESS).last();
                     if let (Some(routes), Reason::Content) = (composed, Reason::of(&message)) {
@@ -144,6 +144,7 @@ impl<P: Protocol> Session<P> {
                 self.compose_routes();
             }
             let channel = self.channels.get_mut(&kind)?;
+            self.offer.resolve(kind, channel.subscription.names());
             channel.collect::<P>(self.offer.layer(kind), moment, nonce)
         })?;
         self.nonce = nonce;
@@ -194,7 +195,7 @@ impl<P: Protocol> Session<P> {
     }
 
     fn compose_routes(&mut self) {
-        let routes = self.channels.get(&ResourceType::Route);
+        let routes = self.channels.get(&ResourceType::Route).filter(|_| self.offer.composes_routes());
         if !routes.is_some_and(|channel| channel.subscription.covers(EGRESS)) {
             return;
         }

@@ -86,8 +86,25 @@ impl Composer {
         set(clusters, service, cluster) | set(assignments, service, endpoints)
     }
 
+    fn update_domain(&mut self, service: &Arc<str>, granted: Option<&str>) {
+        // A service has one domain at most, and it is its name in lower case.
+        let domain = service.to_ascii_lowercase();
+        let domains = &mut self.composition.domains;
+        let held = domains.get(domain.as_str()) == Some(service);
+        match granted {
+            Some(_) if !held => {
+                Arc::make_mut(domains).insert(domain.into(), service.clone());
+            }
+            None if held => {
+                Arc::make_mut(domains).remove(domain.as_str());
+            }
+            Some(_) | None => {}
+        }
+    }
+
     fn update_virtual_host(&mut self, service: &Arc<str>) -> bool {
         let granted = self.domains.granted(service);
+        self.update_domain(service, granted.as_deref());
         let host = granted.map(|domain| default_virtual_host(service, &domain));
         set(&mut self.composition.virtual_hosts, service, host)
     }
@@ -202,10 +219,15 @@ mod tests {
         world.add(service("ads", 3));
         world.add(service("ads.mesh", 1));
         assert_eq!(world.hosts(), ["ads"]);
+        let owner = |world: &World| world.composer.composition().domains["ads"].to_string();
+        assert_eq!(owner(&world), "ads");
         assert_eq!(world.composer.refused().count(), 2);
         assert_eq!(world.composer.composition().clusters.len(), 2, "those that could be host names");
         world.remove(&service("ads", 3));
         assert_eq!(world.hosts(), ["Ads"]);
+        assert_eq!(owner(&world), "Ads");
+        world.remove(&service("Ads", 7));
+        assert!(world.composer.composition().domains.is_empty());
     }
 
     #[test]

@@ -70,7 +70,8 @@ async fn waiting_ends_when_the_beacon_and_its_envoy_are_ready() -> Result<()> {
     let (code, _, complaint) = run("beacon-agent", &["wait", "--timeout=20s", "--admin", &admin]).await?;
     assert_eq!(code, Some(0), "{complaint}");
 
-    let options = BootstrapOptions { mode: Mode::Delta, node_id: "waited-for".into(), egress_port: None, socket: None };
+    let options =
+        BootstrapOptions { mode: Mode::Delta, node_id: "waited-for".into(), egress_port: None, socket: None };
     let envoy = Envoy::start("waited-for", &mesh.beacon.bootstrap(&options).await?, None).await?;
     let envoy_admin = envoy.admin().to_string();
     let arguments = ["wait", "--timeout=20s", "--admin", &admin, "--envoy", &envoy_admin];

@@ -11,6 +11,7 @@ mod drain;
 mod egress;
 mod flags;
 mod formats;
+mod grpc;
 mod hostile;
 mod malformed;
 mod outage;
