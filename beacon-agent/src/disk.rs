@@ -128,6 +128,8 @@ struct Written {
 
 async fn write(dir: &SnapshotDir, scope: &str, mirror: &Arc<Mutex<Mirror>>, metrics: &Metrics) -> Written {
     let (dir, scope, mirror) = (dir.clone(), scope.to_owned(), mirror.clone());
+    // What changes from here on may not be in the file.
+    let unsaved = metrics.times.unsaved.swap(0, Ordering::Relaxed);
     let written = tokio::task::spawn_blocking(move || {
         let taken = clock::unix_millis();
         let file = {
@@ -152,6 +154,7 @@ async fn write(dir: &SnapshotDir, scope: &str, mirror: &Arc<Mutex<Mirror>>, metr
         }
         Err(failure) => {
             metrics.snapshot_errors.inc();
+            metrics.times.unsaved.store(unsaved, Ordering::Relaxed);
             let age_seconds = Times::age_seconds(&metrics.times.snapshot_taken);
             warn!(%failure, age_seconds, "the snapshot cannot be written; the last one stays");
         }

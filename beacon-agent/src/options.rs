@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::BoolishValueParser};
+use http::uri::Authority;
 use serde::Serialize;
 use tower_common::{
     check, config,
@@ -115,7 +116,7 @@ pub struct Options {
 
     /// Listen beyond loopback, where there is no TLS, and connect to Towers there without TLS if
     /// `--tls-ca` is not given
-    #[arg(long, env = "BEACON_INSECURE")]
+    #[arg(long, env = "BEACON_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
 
     /// How log lines look
@@ -231,8 +232,7 @@ impl ProcessOptions for Options {
         faults.extend(check::same_address(&listeners));
         let tls = self.tls();
         if !self.insecure {
-            // Envoy's listener is Envoy's.
-            faults.extend(check::beyond_loopback(&listeners[..2], TRUST));
+            faults.extend(check::beyond_loopback(&listeners, TRUST));
             let open = self.tower.iter().filter(|tower| !is_local(tower) && matches!(tls, Ok(None)));
             faults.extend(open.map(|tower| {
                 format!("--tower {tower} is another host, and there is no TLS; give --tls-ca, or {TRUST}")
@@ -308,12 +308,11 @@ fn host_name() -> String {
 }
 
 fn host_and_port(text: &str) -> Result<String, String> {
-    match text.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && port.parse().is_ok_and(|port: u16| port > 0) => {
-            Ok(text.to_owned())
-        }
-        _ => Err("it is not HOST:PORT".to_owned()),
-    }
+    let wrong = || format!("{text:?} is not HOST:PORT, with brackets around an IPv6 address");
+    let authority: Authority = text.parse().map_err(|_| wrong())?;
+    // An authority may name a user before the host.
+    let whole = !text.contains('@') && authority.port_u16().is_some_and(|port| port > 0);
+    if whole && !authority.host().is_empty() { Ok(text.to_owned()) } else { Err(wrong()) }
 }
 
 fn is_local(tower: &str) -> bool {
@@ -350,8 +349,11 @@ mod tests {
             assert!(error.contains(message), "{error:?} does not contain {message:?}");
         };
         check(&[], "--tower <HOST:PORT>");
-        check(&["--tower", "nowhere"], "it is not HOST:PORT");
-        check(&["--tower", "h:0"], "it is not HOST:PORT");
+        check(&["--tower", "nowhere"], "is not HOST:PORT");
+        for tower in ["h:0", "http://localhost:5870", "::1:5870", "a:b:c:1", "loc/al@h:1", "me@h:1", ":1"] {
+            check(&["--tower", tower], "is not HOST:PORT");
+        }
+        check(&["--tower", "localhost:1", "--egress-listen", "0.0.0.0:5875"], "--egress-listen 0.0.0.0:5875");
         check(&["--tower", "tower.example:5870"], "--tower tower.example:5870 is another host");
         check(&["--tower", "localhost:1", "--label", "a"], "--label \"a\" is not KEY=VALUE");
         check(&["--tower", "localhost:1", "--workload", "/x"], "--workload \"/x\"");

@@ -1,6 +1,6 @@
 //! Wires the parts together, and takes them down again.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{io::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
 use actix_web::{App, HttpServer, web};
 use anyhow::Context;
@@ -50,10 +50,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
 }
 
-#[allow(clippy::print_stdout, reason = "it is what was asked for")]
+/// Whoever reads may stop reading.
 fn print(text: &str) -> anyhow::Result<()> {
-    println!("{text}");
-    Ok(())
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(failure) if failure.kind() != std::io::ErrorKind::BrokenPipe => Err(failure.into()),
+        _ => Ok(()),
+    }
 }
 
 async fn serve(options: &Options) -> anyhow::Result<()> {

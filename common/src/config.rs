@@ -5,7 +5,7 @@
 
 use std::{ffi::OsString, fs, path::PathBuf, time::Duration};
 
-use clap::{Arg, Command, Parser, error::ErrorKind};
+use clap::{Arg, ArgAction, Command, Parser, error::ErrorKind};
 use serde::Serialize;
 
 /// Parses these arguments, of which the first is the program's name. A `--config FILE` among them is
@@ -70,7 +70,15 @@ fn with_defaults(mut command: Command, text: &str, file: &str) -> Result<Command
             let message = format!("{file}: {key}: a {} does not fit here", value.type_str());
             return Err(command.error(ErrorKind::InvalidValue, message));
         };
-        command = command.mut_arg(id, |arg| arg.required(false).default_values(values));
+        let mut single = false;
+        command = command.mut_arg(id, |arg| {
+            single = matches!(arg.get_action(), ArgAction::Set | ArgAction::SetTrue);
+            arg.required(false).default_values(&values)
+        });
+        if single && values.len() != 1 {
+            let message = format!("{file}: {key}: one value is wanted, not {}", values.len());
+            return Err(command.error(ErrorKind::InvalidValue, message));
+        }
     }
     Ok(command)
 }
@@ -137,6 +145,7 @@ mod tests {
         assert!(error("config = 'other'").contains("unknown key \"config\""));
         assert!(error("port = {a = 1}").contains("port: a table does not fit"));
         assert!(error("port = 70000").contains("70000"));
+        assert!(error("port = [1, 2]").contains("port: one value is wanted, not 2"));
         assert!(error("port =").contains("TOML parse error"));
         let missing = parse_from::<Options>(["x", "--config", "/not/there"]).unwrap_err();
         assert!(missing.to_string().contains("/not/there cannot be read"));

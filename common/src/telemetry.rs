@@ -1,6 +1,9 @@
 //! Logs and metrics, as every process has them.
 
-use std::{fmt, fs, io};
+use std::{
+    fmt, fs,
+    io::{self, IsTerminal},
+};
 
 use clap::ValueEnum;
 use prometheus_client::{
@@ -40,6 +43,7 @@ pub fn check_filter(filter: &str) -> Result<(), ParseError> {
 pub fn init_logging(format: LogFormat, filter: &str) -> Result<(), ParseError> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::builder().parse(filter)?)
+        .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr);
     match format {
         LogFormat::Text => builder.init(),

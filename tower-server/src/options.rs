@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::Parser;
+use clap::{Parser, builder::BoolishValueParser};
 use serde::Serialize;
 use tower_common::{
     check,
@@ -73,7 +73,7 @@ pub struct Options {
     pub scope: String,
 
     /// Listen beyond loopback without TLS
-    #[arg(long, env = "TOWER_INSECURE")]
+    #[arg(long, env = "TOWER_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
 
     /// How log lines look

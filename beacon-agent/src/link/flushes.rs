@@ -39,6 +39,7 @@ impl Flushes {
     pub(super) fn flush(&mut self, link: &Link) {
         let start = clock::monotonic();
         if link.mirror.lock().flush() {
+            link.metrics.times.note_unsaved();
             link.changed.notify_one();
         }
         self.wanted = false;
