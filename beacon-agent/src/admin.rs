@@ -5,6 +5,7 @@ use std::{fmt::Write, sync::Arc};
 use actix_web::{HttpResponse, Responder, get, web};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
+use serde::Deserialize;
 use serde_json::json;
 use tower_common::telemetry;
 
@@ -12,7 +13,7 @@ use crate::{
     link::LinkState,
     metrics::{Metrics, Times},
     mirror::{Mirror, MirrorSummary},
-    xds::Clients,
+    xds::{Clients, dump::dump, statics::Problems},
 };
 
 /// What the pages are made of.
@@ -24,6 +25,10 @@ pub struct AppState {
     pub link: Arc<Mutex<LinkState>>,
     /// The xDS clients.
     pub clients: Clients,
+    /// What is wrong with the static resources, if there are any.
+    pub static_problems: Option<Problems>,
+    /// Beyond so many services the page warns.
+    pub warn_services: usize,
     /// Times of events.
     pub metrics: Metrics,
     /// All metrics.
@@ -37,6 +42,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(web::resource(["/ready", "/readyz"]).route(web::get().to(ready)))
         .service(metrics)
         .service(status)
+        .service(config_dump)
         .service(index)
         .default_service(web::to(not_found));
 }
@@ -67,9 +73,22 @@ async fn status(state: web::Data<AppState>) -> impl Responder {
         "link": *state.link.lock(),
         "mirror": state.mirror.lock().summary(),
         "clients": state.clients.snapshot(),
+        "static_problems": state.static_problems.as_ref().map(|problems| problems.borrow().clone()),
         "tower_heard_age_seconds": Times::age_seconds(&state.metrics.times.tower_heard),
         "snapshot_age_seconds": Times::age_seconds(&state.metrics.times.snapshot_taken),
     }))
+}
+
+#[derive(Deserialize)]
+struct DumpQuery {
+    /// Only the clients with this node id.
+    node: Option<String>,
+}
+
+/// What each client was sent; secrets are left out.
+#[get("/config_dump")]
+async fn config_dump(state: web::Data<AppState>, query: web::Query<DumpQuery>) -> impl Responder {
+    HttpResponse::Ok().json(dump(&state.clients, query.node.as_deref()).await)
 }
 
 #[get("/")]
@@ -100,6 +119,14 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
         "\nstore     revision {}, {} resources, {} services, {complete}",
         mirror.revision, mirror.resources, mirror.services
     )?;
+    if mirror.services > state.warn_services {
+        writeln!(
+            page,
+            "          WARNING: {} services are more than {}, and each Envoy is served all of them, at about \
+             75 KiB each",
+            mirror.services, state.warn_services
+        )?;
+    }
     for source in &mirror.sources {
         writeln!(page, "          source {} is {} at {}", source.id, source.state, source.index)?;
     }
@@ -107,6 +134,9 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
         writeln!(page, "          {} has no host name: {}", refused.service, refused.reason)?;
     }
     writeln!(page, "\nsnapshot  {:.1} s old (-1: none)", Times::age_seconds(&times.snapshot_taken))?;
+    for problem in state.static_problems.iter().flat_map(|problems| problems.borrow().clone()) {
+        writeln!(page, "\nfiles     {problem}")?;
+    }
     let clients = state.clients.reports();
     writeln!(page, "\nclients   {} xDS streams", clients.len())?;
     for client in &clients {
@@ -131,5 +161,5 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
             )?;
         }
     }
-    writeln!(page, "\nmore      /status  /metrics  /ready  /healthz")
+    writeln!(page, "\nmore      /status  /config_dump?node=ID  /metrics  /ready  /healthz")
 }

@@ -14,4 +14,5 @@ mod malformed;
 mod outage;
 mod registrar;
 mod socket;
+mod statics;
 mod support;
