@@ -16,3 +16,4 @@ mod registrar;
 mod socket;
 mod statics;
 mod support;
+mod zones;
