@@ -5,6 +5,7 @@ use std::{fmt::Write, sync::Arc};
 use actix_web::{HttpResponse, Responder, get, web};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
+use serde::Deserialize;
 use serde_json::json;
 use tower_common::{
     telemetry,
@@ -15,7 +16,7 @@ use crate::{
     link::LinkState,
     metrics::{Metrics, Times},
     mirror::{Mirror, MirrorSummary},
-    xds::Clients,
+    xds::{Clients, dump::dump, statics::Problems},
 };
 
 /// What the pages are made of.
@@ -27,6 +28,10 @@ pub struct AppState {
     pub link: Arc<Mutex<LinkState>>,
     /// The xDS clients.
     pub clients: Clients,
+    /// What is wrong with the static resources, if there are any.
+    pub static_problems: Option<Problems>,
+    /// Beyond so many services the page warns.
+    pub warn_services: usize,
     /// Times of events.
     pub metrics: Metrics,
     /// The certificate, if the link has TLS.
@@ -44,6 +49,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(web::resource(["/ready", "/readyz"]).route(web::get().to(ready)))
         .service(metrics)
         .service(status)
+        .service(config_dump)
         .service(index)
         .default_service(web::to(not_found));
 }
@@ -75,10 +81,23 @@ async fn status(state: web::Data<AppState>) -> impl Responder {
         "tls": state.tls.as_ref().map(Reloading::status),
         "mirror": state.mirror.lock().summary(),
         "clients": state.clients.snapshot(),
+        "static_problems": state.static_problems.as_ref().map(|problems| problems.borrow().clone()),
         "tower_heard_age_seconds": Times::age_seconds(&state.metrics.times.tower_heard),
         "snapshots_set_aside": *state.set_aside,
         "snapshot_age_seconds": Times::age_seconds(&state.metrics.times.snapshot_taken),
     }))
+}
+
+#[derive(Deserialize)]
+struct DumpQuery {
+    /// Only the clients with this node id.
+    node: Option<String>,
+}
+
+/// What each client was sent; secrets are left out.
+#[get("/config_dump")]
+async fn config_dump(state: web::Data<AppState>, query: web::Query<DumpQuery>) -> impl Responder {
+    HttpResponse::Ok().json(dump(&state.clients, query.node.as_deref()).await)
 }
 
 #[get("/")]
@@ -112,6 +131,14 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
         "\nstore     revision {}, {} resources, {} services, {complete}",
         mirror.revision, mirror.resources, mirror.services
     )?;
+    if mirror.services > state.warn_services {
+        writeln!(
+            page,
+            "          WARNING: {} services are more than {}, and each Envoy is served all of them, at about \
+             75 KiB each",
+            mirror.services, state.warn_services
+        )?;
+    }
     for source in &mirror.sources {
         writeln!(page, "          source {} is {} at {}", source.id, source.state, source.index)?;
     }
@@ -121,6 +148,9 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
     writeln!(page, "\nsnapshot  {:.1} s old (-1: none)", Times::age_seconds(&times.snapshot_taken))?;
     for reason in state.set_aside.iter() {
         writeln!(page, "          SET ASIDE {reason}")?;
+    }
+    for problem in state.static_problems.iter().flat_map(|problems| problems.borrow().clone()) {
+        writeln!(page, "\nfiles     {problem}")?;
     }
     let clients = state.clients.reports();
     writeln!(page, "\nclients   {} xDS streams", clients.len())?;
@@ -146,5 +176,5 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
             )?;
         }
     }
-    writeln!(page, "\nmore      /status  /metrics  /ready  /healthz")
+    writeln!(page, "\nmore      /status  /config_dump?node=ID  /metrics  /ready  /healthz")
 }

@@ -6,6 +6,9 @@ use tower_common::view::BEACON;
 
 use crate::options::{BootstrapOptions, XdsMode};
 
+/// The Envoy cluster that stands for this Envoy's neighbours.
+const LOCAL: &str = "local";
+
 /// The configuration as JSON, which is YAML as well, so Envoy reads it from a file of either ending.
 pub fn bootstrap(options: &BootstrapOptions) -> Value {
     let (api_type, aggregated) = match options.mode {
@@ -32,45 +35,57 @@ pub fn bootstrap(options: &BootstrapOptions) -> Value {
     } else {
         json!({ "api_config_source": beacon, "resource_api_version": "V3" })
     };
+    let mut static_clusters = Vec::new();
+    let mut cluster_manager = json!({ "enable_deferred_cluster_creation": true });
+    if let Some(service) = &options.local_service {
+        // Envoy insists that it is static, and compares its zones with those of each other cluster.
+        static_clusters.push(json!({
+            "name": LOCAL,
+            "type": "EDS",
+            "connect_timeout": "1s",
+            "eds_cluster_config": { "service_name": service, "eds_config": source },
+        }));
+        cluster_manager["local_cluster_name"] = LOCAL.into();
+    }
     dynamic.insert("cds_config".to_owned(), source.clone());
     dynamic.insert("lds_config".to_owned(), source);
     let beacon = match &options.xds_socket {
         Some(path) => json!({ "pipe": { "path": path } }),
         None => socket_address(&options.xds_address.ip().to_string(), options.xds_address.port()),
     };
+    static_clusters.push(json!({
+        "name": BEACON,
+        "type": "STATIC",
+        "connect_timeout": "1s",
+        "load_assignment": {
+            "cluster_name": BEACON,
+            "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": beacon } }] }],
+        },
+        "typed_extension_protocol_options": {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
+                "@type": "type.googleapis.com/\
+                          envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+                "explicit_http_config": { "http2_protocol_options": {
+                    // A Beacon that hangs is noticed, and the stream opened anew.
+                    "connection_keepalive": { "interval": "30s", "timeout": "10s" },
+                } },
+            },
+        },
+    }));
     json!({
         "node": {
             "id": options.node_id,
             "cluster": options.node_cluster,
+            "locality": { "zone": options.zone },
             "metadata": metadata,
         },
         "admin": { "address": socket_address("127.0.0.1", options.admin_port) },
         "dynamic_resources": dynamic,
-        "static_resources": {
-            "clusters": [{
-                "name": BEACON,
-                "type": "STATIC",
-                "connect_timeout": "1s",
-                "load_assignment": {
-                    "cluster_name": BEACON,
-                    "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": beacon } }] }],
-                },
-                "typed_extension_protocol_options": {
-                    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-                        "@type": "type.googleapis.com/\
-                                  envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-                        "explicit_http_config": { "http2_protocol_options": {
-                            // A Beacon that hangs is noticed, and the stream opened anew.
-                            "connection_keepalive": { "interval": "30s", "timeout": "10s" },
-                        } },
-                    },
-                },
-            }],
-        },
+        "static_resources": { "clusters": static_clusters },
         // A cluster's statistics, and its load balancer on each worker, cost much more memory than the
         // cluster; most clusters of a mesh are never called from this host.
         "deferred_stat_options": { "enable_deferred_creation_stats": true },
-        "cluster_manager": { "enable_deferred_cluster_creation": true },
+        "cluster_manager": cluster_manager,
     })
 }
 
@@ -106,6 +121,8 @@ mod tests {
             xds_socket: None,
             mode,
             admin_port: 0,
+            local_service: None,
+            zone: String::new(),
             egress_port: Some(8000),
         }
     }
@@ -131,6 +148,21 @@ mod tests {
         let config = bootstrap(&options(XdsMode::Grpc));
         assert_eq!(config["xds_servers"][0]["server_uri"], "127.0.0.1:1234");
         assert_eq!(config["node"]["id"], "n");
+    }
+
+    #[test]
+    fn neighbours_are_a_static_cluster_whose_endpoints_are_asked_for() {
+        let local = BootstrapOptions {
+            local_service: Some("web".into()),
+            zone: "a".into(),
+            ..options(XdsMode::Delta)
+        };
+        let config = bootstrap(&local);
+        assert_eq!(config["cluster_manager"]["local_cluster_name"], "local");
+        assert_eq!(config["node"]["locality"]["zone"], "a");
+        let clusters = config["static_resources"]["clusters"].as_array().unwrap();
+        assert_eq!(clusters[0]["eds_cluster_config"]["service_name"], "web");
+        assert_eq!((clusters.len(), &clusters[1]["name"]), (2, &json!("beacon")));
     }
 
     #[test]

@@ -54,6 +54,10 @@ pub struct Options {
     )]
     pub tower: Vec<String>,
 
+    /// Beyond so many services, all of which each Envoy is served, the Beacon warns
+    #[arg(long, env = "BEACON_WARN_SERVICES", value_name = "COUNT", default_value_t = 500)]
+    pub warn_services: usize,
+
     /// Who this host is; default is the first name in its certificate, or else its host name
     #[arg(long, env = "BEACON_NODE_ID")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +82,10 @@ pub struct Options {
     /// A Unix socket on which Envoys can connect as well; mode 0660, removed at the end
     #[arg(long, env = "BEACON_XDS_SOCKET", value_name = "PATH")]
     pub xds_socket: Option<PathBuf>,
+
+    /// A folder with Envoy's resources of the types SDS, RTDS, ECDS and SRDS, as YAML or JSON
+    #[arg(long, env = "BEACON_STATIC_RESOURCES", value_name = "DIR")]
+    pub static_resources: Option<PathBuf>,
 
     /// Where `/ready`, `/metrics` and the status pages are
     #[arg(long, env = "BEACON_ADMIN_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5873")]
@@ -185,6 +193,14 @@ pub struct BootstrapOptions {
     /// Where the Envoy's own admin page is; 0 takes any port
     #[arg(long, value_name = "PORT", default_value_t = 5874)]
     pub admin_port: u16,
+
+    /// The service whose instances share this Envoy's zones with it, for routing that prefers a zone
+    #[arg(long, value_name = "SERVICE")]
+    pub local_service: Option<String>,
+
+    /// The zone that this Envoy is in
+    #[arg(long, default_value = "")]
+    pub zone: String,
 
     /// Where this Envoy listens for calls that leave the host, if not where the Beacon says
     #[arg(long, value_name = "PORT")]

@@ -5,12 +5,17 @@ use std::{io::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 use actix_web::{App, HttpServer, web};
 use anyhow::Context;
 use parking_lot::Mutex;
-use tokio::{net::TcpListener, runtime, signal::unix::SignalKind, sync::Notify};
+use tokio::{
+    net::TcpListener,
+    runtime,
+    signal::unix::SignalKind,
+    sync::{Notify, watch},
+};
 use tokio_stream::wrappers::UnixListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport::server::TcpIncoming};
-use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry, tls::Reloading};
-use tracing::{error, info};
+use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry, tls::Reloading, view::Composition};
+use tracing::{error, info, warn};
 
 use crate::{
     admin::{self, AppState},
@@ -91,10 +96,19 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     if let Some(path) = &options.xds_socket {
         info!(service = "xds", path = %path.display(), "listening");
     }
+    tokio::spawn(warn_of_many(mirror.lock().compositions(), options.warn_services));
+    let composed = mirror.lock().compositions();
+    let (compositions, static_problems) = match &options.static_resources {
+        Some(folder) => {
+            let (compositions, problems) = xds::statics::merged(folder, composed);
+            (compositions, Some(problems))
+        }
+        None => (composed, None),
+    };
     let services = xds::services(xds::Options {
         identifier: format!("beacon/{}", dialer.introduce(&node).id),
         egress: options.egress_listen,
-        compositions: drain::until(stopping.clone(), mirror.lock().compositions()),
+        compositions: drain::until(stopping.clone(), compositions),
         clients: clients.clone(),
         metrics: xds_metrics,
     });
@@ -104,6 +118,8 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         mirror: mirror.clone(),
         link: link_state.clone(),
         clients: clients.clone(),
+        static_problems,
+        warn_services: options.warn_services,
         metrics: metrics.clone(),
         tls,
         set_aside: set_aside.into(),
@@ -167,6 +183,21 @@ async fn serve_xds(
         }
     };
     tokio::try_join!(tcp, unix).map(|_| ())
+}
+
+/// Each Envoy is served every service, which costs it about 75 KiB for each.
+async fn warn_of_many(mut compositions: watch::Receiver<Composition>, bound: usize) {
+    let mut warned = false;
+    loop {
+        let services = compositions.borrow_and_update().clusters.len();
+        if services > bound && !warned {
+            warn!(services, bound, "every Envoy of this host is served more services than is good for it");
+        }
+        warned = services > bound;
+        if compositions.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 fn admin_server(address: SocketAddr, state: AppState) -> anyhow::Result<actix_web::dev::Server> {

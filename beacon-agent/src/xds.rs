@@ -8,10 +8,11 @@
 //! - `protocol`, `sotw`, `delta`: where the two variants differ
 //! - `offer`: what one client may have now, make before break; `targets`: the same for gRPC
 //! - `triage`, `memory`: what a client cannot take, how that is found out, and kept
+//! - [`mod@statics`]: resources from files, which discovery does not bring
 //! - `node`: what a client says of itself
 //! - `driver`, [`mod@service`]: a stream of a client, from its first byte to its end
 //! - [`mod@server`], [`mod@socket`], `peer`: TCP and the Unix socket, and who is at the other end
-//! - [`mod@clients`], [`mod@metrics`]: what operators see
+//! - [`mod@clients`], [`mod@metrics`], [`mod@dump`]: what operators see
 //!
 //! There is no cache, and no task or queue per stream: a response is made from the newest composition
 //! when the connection has room for it.
@@ -20,6 +21,7 @@ mod channel;
 pub mod clients;
 mod delta;
 mod driver;
+pub mod dump;
 pub mod kind;
 mod ledger;
 mod memory;
@@ -35,6 +37,7 @@ pub mod service;
 mod session;
 pub mod socket;
 mod sotw;
+pub mod statics;
 mod subscription;
 mod targets;
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub mod grpc;
 pub mod listener;
 pub mod route;
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use prost::Message;
@@ -32,7 +32,7 @@ pub const EGRESS: &str = "egress";
 pub const BEACON: &str = "beacon";
 
 /// One xDS resource, serialized.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct XdsResource {
     /// Its name in xDS.
     pub name: Arc<str>,
@@ -61,6 +61,8 @@ pub struct Composition {
     pub domains: Arc<BTreeMap<Arc<str>, Arc<str>>>,
     /// Secrets: where a host finds certificates and keys.
     pub secrets: Layer,
+    /// The same, and those with a private key in them, which is not to cross a network.
+    pub socket_secrets: Layer,
     /// Runtime layers.
     pub runtimes: Layer,
     /// Configurations of single extensions, such as filters.
@@ -78,6 +80,8 @@ pub struct NodeView {
     pub source: ConfigSource,
     /// What it is.
     pub client: ClientKind,
+    /// It is connected by a socket of this host.
+    pub local: bool,
 }
 
 /// What asks.
@@ -103,7 +107,7 @@ pub enum ConfigSource {
 impl NodeView {
     /// An Envoy with an aggregated stream.
     pub fn new(egress: SocketAddr) -> Self {
-        Self { egress, source: ConfigSource::Aggregated, client: ClientKind::Envoy }
+        Self { egress, source: ConfigSource::Aggregated, client: ClientKind::Envoy, local: false }
     }
 }
 
@@ -137,6 +141,13 @@ impl XdsResource {
     /// A message that is serialized already.
     pub fn from_body(name: Arc<str>, body: Bytes) -> Self {
         Self { version: Version::of(&body), name, body }
+    }
+}
+
+/// Without the body, which may be a secret.
+impl fmt::Debug for XdsResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}@{}", self.name, self.version)
     }
 }
 

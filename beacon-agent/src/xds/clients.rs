@@ -11,6 +11,7 @@ use tower_common::clock;
 use tower_proto::v1;
 
 use super::{
+    dump::Asking,
     kind::{Mode, ResourceType, Scope},
     memory::{Memories, Memory},
     node::Identity,
@@ -33,6 +34,7 @@ pub struct Clients {
 struct Shared {
     streams: Mutex<Streams>,
     memories: Mutex<Memories>,
+    asking: Asking,
     changed: watch::Sender<u64>,
 }
 
@@ -153,7 +155,14 @@ impl Clients {
     /// Nobody is connected.
     pub fn new() -> Self {
         let changed = watch::Sender::new(0);
-        Self { shared: Arc::new(Shared { streams: Mutex::default(), memories: Mutex::default(), changed }) }
+        Self {
+            shared: Arc::new(Shared {
+                streams: Mutex::default(),
+                memories: Mutex::default(),
+                asking: Asking::default(),
+                changed,
+            }),
+        }
     }
 
     /// Everyone who is connected, in the order in which the streams began.
@@ -164,6 +173,11 @@ impl Clients {
     /// What a Beacon tells Tower of its clients: what was accepted last, and what was rejected since.
     pub fn reports(&self) -> Vec<v1::ClientReport> {
         self.shared.streams.lock().by_number.values().map(Client::report).collect()
+    }
+
+    /// By which all streams can be asked what their clients were sent.
+    pub(super) fn asking(&self) -> &Asking {
+        &self.shared.asking
     }
 
     /// Notified of every change: streams that begin and end, what is sent, accepted and rejected. The

@@ -14,6 +14,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     clients::{self, Connection, Quarantined},
+    dump::{Asked, Contents},
     kind::Scope,
     metrics::OpenStream,
     node::Identity,
@@ -28,6 +29,7 @@ struct Driver<P: Protocol> {
     options: Arc<Options>,
     compositions: watch::Receiver<Composition>,
     inbound: Streaming<P::Request>,
+    asked: Asked,
     scope: Scope,
     peer: Peer,
     /// `None` before the first request.
@@ -58,7 +60,8 @@ pub(super) fn responses<P: Protocol>(
     peer: Peer,
 ) -> impl Stream<Item = Result<P::Response, Status>> + Send + 'static {
     let compositions = options.compositions.clone();
-    let driver = Driver::<P> { options, compositions, inbound, scope, peer, open: None };
+    let asked = options.clients.asking().asked();
+    let driver = Driver::<P> { asked, options, compositions, inbound, scope, peer, open: None };
     stream::unfold(Some(driver), |driver| async {
         let mut driver = driver?;
         match driver.next().await {
@@ -103,7 +106,22 @@ impl<P: Protocol> Driver<P> {
                     }
                 }
                 () = at(deadline) => {}
+                asked = self.asked.changed() => {
+                    if asked.is_ok() {
+                        self.tell();
+                    }
+                }
             }
+        }
+    }
+
+    /// Tells what the client was sent, to whoever asks.
+    fn tell(&mut self) {
+        let asked = self.asked.borrow_and_update().clone();
+        if let (Some(answers), Some(open)) = (asked, &self.open) {
+            let contents = Contents { stream: open.connection.stream(), resources: open.session.contents() };
+            // There is room for each stream's answer, and who asks may have lost patience.
+            let _ = answers.try_send(contents);
         }
     }
 
@@ -112,7 +130,7 @@ impl<P: Protocol> Driver<P> {
         let node = P::take_node(&mut request);
         if self.open.is_none() {
             let source = self.scope.config_source(P::MODE);
-            let identity = Identity::read(node, self.options.egress, source)?;
+            let identity = Identity::read(node, self.options.egress, source, self.peer.is_unix())?;
             self.open = Some(self.open(&identity)?);
         }
         let Some(open) = &mut self.open else { return Ok(()) };

@@ -94,6 +94,11 @@ impl Ledger {
         self.told.values().any(|told| told.good.is_some())
     }
 
+    /// What the client was sent, and has not been told to be gone; and whether it has accepted that.
+    pub(super) fn contents(&self) -> impl Iterator<Item = (&XdsResource, bool)> {
+        self.told.values().filter_map(|told| Some((told.resource.as_ref()?, told.is_good())))
+    }
+
     /// The names that the client was told something of, be it that they do not exist.
     pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.told.keys()

@@ -31,7 +31,8 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Reads a node. `egress` is where a client listens that does not say so.
+    /// Reads a node. `egress` is where a client listens that does not say so,
+    /// `source` where it asks, and `local` whether it is connected by a socket of this host.
     ///
     /// # Errors
     /// If there is no node ("Only the first message on a stream is guaranteed to carry it"), or an absurd
@@ -40,6 +41,7 @@ impl Identity {
         node: Option<Node>,
         egress: SocketAddr,
         source: ConfigSource,
+        local: bool,
     ) -> Result<Self, Refusal> {
         let node = node.ok_or(Refusal::NoNode)?;
         let user_agent = user_agent(&node);
@@ -64,7 +66,7 @@ impl Identity {
         // "gRPC Go", "gRPC C-core", …
         let grpc = user_agent.starts_with("gRPC");
         let client = if grpc { ClientKind::Grpc } else { ClientKind::Envoy };
-        let view = NodeView { egress, source, client };
+        let view = NodeView { egress, source, client, local };
         Ok(Self { node_id: node.id, cluster: node.cluster, user_agent, view, complaint })
     }
 
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
 
     fn read(node: Node) -> Result<Identity, Refusal> {
-        Identity::read(Some(node), "127.0.0.1:5875".parse().unwrap(), ConfigSource::Aggregated)
+        Identity::read(Some(node), "127.0.0.1:5875".parse().unwrap(), ConfigSource::Aggregated, false)
     }
 
     /// The port that is served to a client with this metadata, and whether it is told that it is wrong.
@@ -189,7 +191,7 @@ mod tests {
     #[test]
     fn a_node_is_needed_and_has_a_limit() {
         assert_eq!(
-            Identity::read(None, "127.0.0.1:1".parse().unwrap(), ConfigSource::Aggregated),
+            Identity::read(None, "127.0.0.1:1".parse().unwrap(), ConfigSource::Aggregated, false),
             Err(Refusal::NoNode)
         );
         let long = read(Node { id: "x".repeat(LIMIT + 1), ..Default::default() });

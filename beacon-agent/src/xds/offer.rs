@@ -49,6 +49,8 @@ pub(super) struct Offer {
     triage: Triage,
     /// Instead of the listener and routes for everything, if the client is gRPC.
     targets: Option<Targets>,
+    /// It is connected by a socket of this host.
+    local: bool,
     /// Some pieces are waiting, or it is not known.
     waiting: bool,
 }
@@ -73,6 +75,7 @@ impl Offer {
                 ClientKind::Envoy => None,
                 ClientKind::Grpc => Some(Targets::default()),
             },
+            local: node.local,
             waiting: true,
         }
     }
@@ -96,6 +99,7 @@ impl Offer {
             ResourceType::Endpoint => &self.assignments,
             ResourceType::Listener => &self.listeners,
             ResourceType::Route => &self.routes,
+            ResourceType::Secret if self.local => &self.composition.socket_secrets,
             ResourceType::Secret => &self.composition.secrets,
             ResourceType::Runtime => &self.composition.runtimes,
             ResourceType::Extension => &self.composition.extensions,

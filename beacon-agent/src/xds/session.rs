@@ -5,11 +5,12 @@
 
 use std::{collections::BTreeMap, marker::PhantomData, time::Instant};
 
-use tower_common::view::{self, Composition, EGRESS, NodeView};
+use tower_common::view::{self, Composition, EGRESS, NodeView, XdsResource};
 
 use super::{
     channel::{Channel, Moment, Verdict},
     clients::{Quarantined, Reason},
+    dump::Sent,
     kind::{Mode, ResourceType, Scope},
     ledger::Nonce,
     memory::Memory,
@@ -176,6 +177,19 @@ impl<P: Protocol> Session<P> {
     /// When to ask for the next response again, even if nothing happens before.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.channels.values().filter_map(Channel::deadline).min()
+    }
+
+    /// What the client was sent last.
+    pub(super) fn contents(&self) -> Vec<Sent> {
+        let of = |(kind, channel): (&ResourceType, &Channel)| {
+            let sent = |(resource, accepted): (&XdsResource, bool)| Sent {
+                kind: *kind,
+                resource: resource.clone(),
+                accepted,
+            };
+            channel.ledger.contents().map(sent).collect::<Vec<_>>()
+        };
+        self.channels.iter().flat_map(of).collect()
     }
 
     /// What this client cannot take of what is served now.

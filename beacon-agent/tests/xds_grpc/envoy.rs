@@ -94,6 +94,8 @@ async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
         xds_socket: None,
         mode,
         admin_port: 0,
+        local_service: None,
+        zone: String::new(),
         egress_port: Some(egress_port),
     };
     let envoy = Envoy::start("envoy", &bootstrap(&options).to_string(), Some(egress_port)).await?;

@@ -18,5 +18,7 @@ mod outage;
 mod registrar;
 mod secured;
 mod socket;
+mod statics;
 mod support;
 mod tls;
+mod zones;

@@ -4,6 +4,7 @@
 mod cases;
 mod delta;
 mod envoy;
+mod fuzz;
 mod isolation;
 mod limits;
 mod order;
