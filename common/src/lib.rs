@@ -3,7 +3,7 @@
 //! - [`resource`], [`store`], [`digest`]: the facts, the same in Tower and Beacon
 //! - [`delivery`]: putting a stream of responses together again, whole or not at all
 //! - [`view`]: what one Envoy sees of a store
-//! - [`snapshot`]: a store on disk
+//! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
 //! - [`clock`], [`backoff`], [`config`], [`telemetry`], [`process`]: what every process needs
 
 pub mod backoff;
@@ -11,8 +11,10 @@ pub mod clock;
 pub mod config;
 pub mod delivery;
 pub mod digest;
+pub mod durable;
 pub mod process;
 pub mod resource;
+pub mod sealed;
 pub mod snapshot;
 pub mod store;
 pub mod telemetry;
