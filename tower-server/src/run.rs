@@ -24,7 +24,7 @@ use crate::{
     http::{self, AppState},
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
-    sources::{self, spec},
+    sources::{self, SourceHandle, spec},
     store_actor::{GetFull, HEARTBEAT_INTERVAL, StoreActor},
 };
 
@@ -81,11 +81,18 @@ async fn serve(
     registry.register_collector(Box::new(StreamCollector { beacons: beacons.clone(), log: log.clone() }));
 
     let grpc_listener = bind_grpc(options.grpc_listen)?;
-    let sources =
-        sources::start(specs, &scope, &options.data_dir, store.clone().recipient(), source_metrics)?;
+    let sources = sources::start(
+        specs,
+        &scope,
+        &options.data_dir,
+        options.guard_hold.0,
+        store.clone().recipient(),
+        source_metrics,
+    )?;
+    let sources = Arc::new(sources);
     let state = AppState {
         store: store.clone(),
-        sources: Arc::new(sources),
+        sources: sources.clone(),
         beacons: beacons.clone(),
         registry: Arc::new(registry),
     };
@@ -125,6 +132,7 @@ async fn serve(
         Err(_) => error!("streams did not end in time, and are cut"),
     }
     http_handle.stop(false).await;
+    futures::future::join_all(sources.iter().map(SourceHandle::stop)).await;
     Ok(())
 }
 
