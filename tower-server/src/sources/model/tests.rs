@@ -2,6 +2,7 @@
 
 mod contents;
 mod convergence;
+mod guarded;
 mod names;
 mod touch;
 
