@@ -1,13 +1,11 @@
 //! A store on disk, so that a Beacon starts with Tower gone.
 //!
-//! A file is a magic number, a format number, the payload's length, its BLAKE3 hash, and the payload.
-//! A new one is written beside the old, synced, and renamed; the old one is kept as the one before. So
-//! whenever the power fails, a whole snapshot is there. A file that cannot be used is set aside, with
-//! its reason, and never read again.
+//! A file is sealed ([`crate::sealed`]), and written so that a whole snapshot is there whenever the power
+//! fails ([`crate::durable`]); the old one is kept as the one before. A file that cannot be used is set
+//! aside, with its reason, and never read again.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -16,21 +14,18 @@ use prost::Message;
 use tower_proto::v1;
 
 use crate::{
+    durable::Kept,
     resource::{Resource, ResourceError},
+    sealed::{Kind, SealError},
     store::{Store, Transaction},
 };
 
-const MAGIC: &[u8; 8] = b"TOWRSNAP";
-const FORMAT: u32 = 1;
-const HEADER_BYTES: usize = 8 + 4 + 8 + 32;
+const KIND: Kind = Kind { magic: b"TOWRSNAP", format: 1 };
 
 /// A larger payload is not read.
 const MAX_PAYLOAD_BYTES: usize = 1 << 30;
 
-const CURRENT: &str = "snapshot";
-const PREVIOUS: &str = "snapshot.previous";
-const TEMPORARY: &str = "snapshot.tmp";
-const SET_ASIDE: &str = "snapshot.bad";
+const NAME: &str = "snapshot";
 
 /// A store as it was.
 #[derive(Debug)]
@@ -44,7 +39,7 @@ pub struct Snapshot {
 /// The snapshots of one folder.
 #[derive(Debug, Clone)]
 pub struct SnapshotDir {
-    dir: PathBuf,
+    file: Kept,
 }
 
 /// What a folder held.
@@ -71,23 +66,9 @@ pub enum SnapshotError {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
     Read(#[from] io::Error),
-    /// It is something else.
-    #[error("it is not a snapshot: it does not start with {:?}", str::from_utf8(MAGIC).unwrap_or_default())]
-    Magic,
-    /// Another build wrote it.
-    #[error("it has format {0}, and this build reads format {FORMAT}")]
-    Format(u32),
-    /// Its end is missing, or there is something behind it.
-    #[error("it has {actual} bytes where {expected} are announced")]
-    Length {
-        /// Bytes that its header announces.
-        expected: usize,
-        /// Bytes that are there.
-        actual: usize,
-    },
-    /// Its content changed after it was written.
-    #[error("its checksum is wrong")]
-    Checksum,
+    /// It is not whole, or something else.
+    #[error(transparent)]
+    Seal(#[from] SealError),
     /// Its payload does not decode.
     #[error("its payload cannot be decoded: {0}")]
     Payload(#[from] bincode::error::DecodeError),
@@ -97,9 +78,6 @@ pub enum SnapshotError {
     /// A resource is malformed.
     #[error("{0}")]
     Resource(#[from] ResourceError),
-    /// It is larger than what is read.
-    #[error("it has {0} bytes, and at most {MAX_PAYLOAD_BYTES} are read")]
-    TooLarge(u64),
     /// Processes that started from it came to nothing.
     #[error("{0} starts in a row did not become ready with it")]
     Unready(u32),
@@ -131,16 +109,10 @@ pub fn encode(store: &Store, scope: &str, taken_unix_ms: u64) -> Vec<u8> {
         sources: store.sources().map(Message::encode_to_vec).collect(),
         resources: store.iter().map(|resource| resource.encoded().to_vec()).collect(),
     };
-    let mut file = vec![0; HEADER_BYTES];
-    bincode::encode_into_std_write(&payload, &mut file, config::standard())
-        .expect("plain data is written to memory");
-    let (header, payload) = file.split_at_mut(HEADER_BYTES);
-    let hash = blake3::hash(payload);
-    header[..8].copy_from_slice(MAGIC);
-    header[8..12].copy_from_slice(&FORMAT.to_le_bytes());
-    header[12..20].copy_from_slice(&(payload.len() as u64).to_le_bytes());
-    header[20..].copy_from_slice(hash.as_bytes());
-    file
+    KIND.seal(|file| {
+        bincode::encode_into_std_write(&payload, file, config::standard())
+            .expect("plain data is written to memory");
+    })
 }
 
 /// Reads the bytes of a snapshot file.
@@ -148,24 +120,7 @@ pub fn encode(store: &Store, scope: &str, taken_unix_ms: u64) -> Vec<u8> {
 /// # Errors
 /// If they are not a whole snapshot of this scope, in the format that this build reads.
 pub fn decode(file: &[u8], scope: &str) -> Result<Snapshot, SnapshotError> {
-    if !file.starts_with(MAGIC) {
-        return Err(SnapshotError::Magic);
-    }
-    let Some((header, payload)) = file.split_at_checked(HEADER_BYTES) else {
-        return Err(SnapshotError::Length { expected: HEADER_BYTES, actual: file.len() });
-    };
-    let format = u32::from_le_bytes(field(header, 8));
-    if format != FORMAT {
-        return Err(SnapshotError::Format(format));
-    }
-    let expected = usize::try_from(u64::from_le_bytes(field(header, 12))).unwrap_or(usize::MAX);
-    if payload.len() != expected {
-        return Err(SnapshotError::Length { expected, actual: payload.len() });
-    }
-    if blake3::hash(payload) != blake3::Hash::from_bytes(field(header, 20)) {
-        return Err(SnapshotError::Checksum);
-    }
-    decode_payload(payload, scope)
+    decode_payload(KIND.open(file)?, scope)
 }
 
 fn decode_payload(payload: &[u8], scope: &str) -> Result<Snapshot, SnapshotError> {
@@ -186,48 +141,19 @@ fn decode_payload(payload: &[u8], scope: &str) -> Result<Snapshot, SnapshotError
 impl SnapshotDir {
     /// Snapshots in this folder, which is made when the first is written.
     pub fn new(dir: &Path) -> Self {
-        Self { dir: dir.to_owned() }
+        Self { file: Kept::new(dir.join(NAME)) }
     }
 
     /// The newest usable snapshot. What cannot be used is set aside.
     pub fn load(&self, scope: &str) -> Loaded {
-        let mut loaded = Loaded::default();
-        for name in [CURRENT, PREVIOUS] {
-            let read = match self.read(name) {
-                Err(SnapshotError::Read(error)) if error.kind() == io::ErrorKind::NotFound => continue,
-                read => read.and_then(|file| decode(&file, scope)),
-            };
-            match read {
-                Ok(snapshot) => {
-                    loaded.snapshot = Some(snapshot);
-                    break;
-                }
-                Err(reason) => loaded.rejected.push(self.reject(name, reason)),
-            }
-        }
-        loaded
+        let found = self.file.load(|file| decode(file, scope));
+        let rejected = found.rejected.into_iter().map(|(path, reason)| Rejected { path, reason });
+        Loaded { snapshot: found.contents, rejected: rejected.collect() }
     }
 
     /// Sets the newest snapshot aside, usable or not. There may be none.
     pub fn set_aside(&self, reason: SnapshotError) -> Option<Rejected> {
-        let newest = [CURRENT, PREVIOUS].into_iter().find(|name| self.dir.join(name).exists())?;
-        Some(self.reject(newest, reason))
-    }
-
-    fn read(&self, name: &str) -> Result<Vec<u8>, SnapshotError> {
-        let path = self.dir.join(name);
-        let bytes = fs::metadata(&path)?.len();
-        if bytes > (HEADER_BYTES + MAX_PAYLOAD_BYTES) as u64 {
-            return Err(SnapshotError::TooLarge(bytes));
-        }
-        Ok(fs::read(path)?)
-    }
-
-    fn reject(&self, name: &str, reason: SnapshotError) -> Rejected {
-        let path = self.dir.join(name);
-        // If it cannot even be renamed it will be met, and named, again.
-        let _ = fs::rename(&path, self.dir.join(SET_ASIDE));
-        Rejected { path, reason }
+        self.file.set_aside().map(|path| Rejected { path, reason })
     }
 
     /// Replaces the snapshot by these bytes of [`encode`]. Two file syncs and two renames.
@@ -235,34 +161,14 @@ impl SnapshotDir {
     /// # Errors
     /// If the disk refuses, or it is more than will be read; then the last snapshot is still there.
     pub fn write(&self, file: &[u8]) -> io::Result<()> {
-        if file.len() > HEADER_BYTES + MAX_PAYLOAD_BYTES {
-            return Err(io::Error::other(SnapshotError::TooLarge(file.len() as u64)));
-        }
-        fs::create_dir_all(&self.dir)?;
-        let temporary = self.dir.join(TEMPORARY);
-        let mut new = File::create(&temporary)?;
-        new.write_all(file)?;
-        new.sync_all()?;
-        drop(new);
-        let current = self.dir.join(CURRENT);
-        match fs::rename(&current, self.dir.join(PREVIOUS)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        fs::rename(&temporary, &current)?;
-        // The renames are in the folder: they last once that is synced.
-        File::open(&self.dir)?.sync_all()
+        self.file.write(file)
     }
-}
-
-fn field<const N: usize>(header: &[u8], at: usize) -> [u8; N] {
-    let mut bytes = [0; N];
-    bytes.copy_from_slice(&header[at..at + N]);
-    bytes
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use bytes::Bytes;
 
     use super::*;
@@ -320,11 +226,11 @@ mod tests {
         let snapshots = SnapshotDir::new(dir.path());
         snapshots.write(&encode(&store(&["a"]), "", 1)).unwrap();
         snapshots.write(&encode(&store(&["a", "b"]), "", 2)).unwrap();
-        fs::write(dir.path().join(CURRENT), "torn").unwrap();
+        fs::write(dir.path().join(NAME), "torn").unwrap();
         let loaded = snapshots.load("");
         assert_eq!(resources(&loaded), Some(1));
-        assert!(loaded.rejected[0].reason.to_string().contains("not a snapshot"));
-        assert!(dir.path().join(SET_ASIDE).exists());
+        assert!(loaded.rejected[0].reason.to_string().contains("something else"));
+        assert!(dir.path().join("snapshot.bad").exists());
         assert!(snapshots.load("").rejected.is_empty(), "it is not met again");
     }
 
@@ -350,11 +256,11 @@ mod tests {
         let new = encode(&store(&["a", "b"]), "", 2);
         // Before the renames, with any part of the new file on disk.
         for written in [0, 1, new.len() / 2, new.len()] {
-            fs::write(dir.path().join(TEMPORARY), &new[..written]).unwrap();
+            fs::write(dir.path().join("snapshot.tmp"), &new[..written]).unwrap();
             assert_eq!(resources(&snapshots.load("")), Some(1));
         }
         // Between the renames.
-        fs::rename(dir.path().join(CURRENT), dir.path().join(PREVIOUS)).unwrap();
+        fs::rename(dir.path().join(NAME), dir.path().join("snapshot.previous")).unwrap();
         assert_eq!(resources(&snapshots.load("")), Some(1));
         snapshots.write(&new).unwrap();
         assert_eq!(resources(&snapshots.load("")), Some(2));
@@ -376,7 +282,7 @@ mod tests {
             decode(input, "").map(|snapshot| snapshot.store.len())
         });
         // Behind the checksum, which nobody guesses.
-        tower_fuzz::fuzz("snapshot payload", &[&file[HEADER_BYTES..]], &["zk", "web"], |input| {
+        tower_fuzz::fuzz("snapshot payload", &[KIND.open(&file).unwrap()], &["zk", "web"], |input| {
             decode_payload(input, "").map(|snapshot| snapshot.store.len())
         });
     }

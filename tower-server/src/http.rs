@@ -1,5 +1,6 @@
 //! HTTP for people and probes.
 
+mod guard;
 mod page;
 
 use std::{sync::Arc, time::Duration};
@@ -50,6 +51,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(beacons)
         .service(services)
         .service(endpoints)
+        .configure(guard::configure)
         .default_service(web::to(not_found));
 }
 

@@ -1,5 +1,7 @@
 //! What can be set, by flag, environment or file.
 
+mod period;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Parser, builder::BoolishValueParser};
@@ -11,6 +13,7 @@ use tower_common::{
     tls::{ServerFiles, TlsFile},
 };
 
+pub use self::period::{NotAPeriod, Period};
 use crate::sources::spec;
 
 /// What to do about a listener that other hosts can reach.
@@ -71,6 +74,11 @@ pub struct Options {
     /// The mesh or region that this Tower serves
     #[arg(long, env = "TOWER_SCOPE", default_value = "default")]
     pub scope: String,
+
+    /// How long endpoints stay published that vanished with most of their service, or of their source,
+    /// without having announced it; 0 holds nothing
+    #[arg(long, env = "TOWER_GUARD_HOLD", value_name = "TIME", default_value = "60s")]
+    pub guard_hold: Period,
 
     /// Listen beyond loopback without TLS
     #[arg(long, env = "TOWER_INSECURE", value_parser = BoolishValueParser::new())]

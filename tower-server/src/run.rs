@@ -28,7 +28,7 @@ use crate::{
     http::{self, AppState},
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
-    sources::{self, spec},
+    sources::{self, SourceHandle, spec},
     store_actor::{Ask, GetBuckets, GetStart, HEARTBEAT_INTERVAL, StoreActor},
 };
 
@@ -91,11 +91,18 @@ async fn serve(
         registry.register_collector(tls.collector("tower"));
     }
     let grpc_listener = grpc::bind(options.grpc_listen)?;
-    let sources =
-        sources::start(specs, &scope, &options.data_dir, store.clone().recipient(), source_metrics)?;
+    let sources = sources::start(
+        specs,
+        &scope,
+        &options.data_dir,
+        options.guard_hold.0,
+        store.clone().recipient(),
+        source_metrics,
+    )?;
+    let sources = Arc::new(sources);
     let state = AppState {
         store: store.clone(),
-        sources: Arc::new(sources),
+        sources: sources.clone(),
         beacons: beacons.clone(),
         tls: tls.clone(),
         registry: Arc::new(registry),
@@ -146,6 +153,7 @@ async fn serve(
         Err(_) => error!("streams did not end in time, and are cut"),
     }
     http_handle.stop(false).await;
+    futures::future::join_all(sources.iter().map(SourceHandle::stop)).await;
     Ok(())
 }
 

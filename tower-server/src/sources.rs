@@ -4,6 +4,8 @@
 //! - `zookeeper`, `files`: reading, each in a task of its own that feeds the source's actor
 //! - [`format`], [`address`]: what registrations look like
 //! - `model`: what a source knows and has published, as plain logic
+//! - `disk`: what the next run of Tower begins with
+//! - `guard`: what is registered no more, and stays for a while all the same
 //! - `actor`: the shell around the model; `resolver`: host names
 //! - [`report`], [`metrics`]: what is seen of a source from outside
 //!
@@ -11,8 +13,10 @@
 
 mod actor;
 pub mod address;
+mod disk;
 mod files;
 pub mod format;
+mod guard;
 pub mod metrics;
 mod model;
 pub mod report;
@@ -32,15 +36,19 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
-use self::{
-    actor::{Describe, MAILBOX, SourceActor, Stop},
-    model::Model,
-    vital::vital,
-};
 pub use self::{
+    actor::OperatorError,
     metrics::Metrics,
+    model::{AdoptError, Position},
     report::SourceReport,
     spec::{SourceKind, SourceSpec, SpecError, parse, parse_all},
+};
+use self::{
+    actor::{Adopt, Describe, MAILBOX, Release, SourceActor, Stop},
+    disk::Disk,
+    guard::{Now, Policy},
+    model::Model,
+    vital::vital,
 };
 use crate::store_actor::Publish;
 
@@ -80,15 +88,42 @@ impl SourceHandle {
         }
     }
 
-    /// Ends the source. What it published stays.
+    /// Lets go what a hold holds; tells how many endpoints those are. `from` and `reason` are for the log.
+    ///
+    /// # Errors
+    /// If there is no such hold, or the disk does not keep that it is released.
+    pub async fn release(&self, hold: &str, from: &str, reason: &str) -> Result<usize, OperatorError> {
+        let message = Release { hold: hold.to_owned(), from: from.to_owned(), reason: reason.to_owned() };
+        self.actor.send(message).await.unwrap_or(Err(OperatorError::Stopped))
+    }
+
+    /// Believes what the source has in quarantine, if it has this incarnation; tells the position from now
+    /// on. `from` and `reason` are for the log.
+    ///
+    /// # Errors
+    /// If there is nothing to adopt, or something else, or the disk does not keep what was adopted.
+    pub async fn adopt(
+        &self,
+        incarnation: &str,
+        from: &str,
+        reason: &str,
+    ) -> Result<Position, OperatorError> {
+        let message =
+            Adopt { incarnation: incarnation.to_owned(), from: from.to_owned(), reason: reason.to_owned() };
+        self.actor.send(message).await.unwrap_or(Err(OperatorError::Stopped))
+    }
+
+    /// Ends the source. What it published stays, and is on disk as far as the disk allows.
     pub async fn stop(&self) {
         // An error says that it has ended already.
         let _ = self.actor.send(Stop).await;
     }
 }
 
-/// Starts the sources, which publish to `store` from then on: first of all that they are loading. They share
-/// a thread, so that neither a large reading delays the store, nor the store a reading.
+/// Starts the sources, which publish to `store` from then on: first of all that they are loading. What
+/// shrinks beyond the limit is held for `guard_hold`. They share a thread, so that neither a large reading delays the store, nor the store a reading.
+///
+/// What the last run has kept of a source is published at once, as stale.
 ///
 /// # Errors
 /// If the folder `sources` of the data folder cannot be made.
@@ -99,6 +134,7 @@ pub fn start(
     specs: Vec<SourceSpec>,
     scope: &str,
     data_dir: &Path,
+    guard_hold: Duration,
     store: Recipient<Publish>,
     metrics: Metrics,
 ) -> Result<Vec<SourceHandle>, StartError> {
@@ -113,7 +149,19 @@ pub fn start(
                 SourceKind::ZooKeeper(zookeeper) => zookeeper.session_timeout,
                 SourceKind::Files(_) => FOLDER_LOST_AFTER,
             };
-            let model = Model::new(scope, spec.id.clone(), spec.optional, lost_after);
+            let policy = Policy {
+                hold: guard_hold,
+                settle: guard::SETTLE,
+                window: lost_after * guard::WINDOW_SESSIONS,
+            };
+            let mut model = Model::new(scope, spec.id.clone(), spec.optional, lost_after, policy);
+            let disk = Disk::new(&records, &spec.id, scope);
+            let (saved, record) = disk.read();
+            if let Some(saved) = &saved {
+                let (id, endpoints, position) = (&spec.id, saved.endpoints.len(), &saved.position);
+                tracing::info!(source = %id, endpoints, ?position, "a source begins with its last good state");
+            }
+            model.restore(saved, &record, Now::read());
             let (feed, input) = mpsc::channel(FEED);
             let reading = CancellationToken::new();
             let (sender, mailbox) = actix::dev::channel::channel(MAILBOX);
@@ -126,6 +174,7 @@ pub fn start(
                 ReceiverStream::new(input),
                 store.clone(),
                 metrics.clone(),
+                disk,
                 reading.clone().drop_guard(),
             );
             arbiter.spawn_fn(move || {

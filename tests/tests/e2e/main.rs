@@ -20,5 +20,6 @@ mod secured;
 mod socket;
 mod statics;
 mod support;
+mod survival;
 mod tls;
 mod zones;

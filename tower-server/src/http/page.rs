@@ -4,7 +4,11 @@ use std::fmt::Write;
 
 use tower_common::{clock, tls::TlsStatus};
 
-use crate::{fanout::beacons::Beacons, sources::SourceReport, store_actor::StoreSummary};
+use crate::{
+    fanout::beacons::Beacons,
+    sources::{SourceReport, report::HoldReport},
+    store_actor::StoreSummary,
+};
 
 /// Problems listed per source; the rest are counted.
 const PROBLEMS: usize = 20;
@@ -44,6 +48,7 @@ fn write_page(
             write!(page, ": {reason}")?;
         }
         writeln!(page, "\n          {} services, {} endpoints", source.services, source.endpoints)?;
+        source.holds.iter().try_for_each(|hold| write_hold(page, hold))?;
         if source.problem_count > 0 {
             writeln!(page, "          {} problems:", source.problem_count)?;
         }
@@ -74,7 +79,17 @@ fn write_page(
     }
     writeln!(
         page,
-        "\nmore      /api/v1/sources  /api/v1/beacons  /api/v1/services  \
+        "\nmore      /api/v1/sources  /api/v1/holds  /api/v1/quarantines  /api/v1/beacons  /api/v1/services  \
          /api/v1/services/NAME/endpoints  /metrics  /healthz  /readyz"
+    )
+}
+
+fn write_hold(page: &mut String, hold: &HoldReport) -> std::fmt::Result {
+    let what = hold.service.as_ref().map_or("the whole source".to_owned(), |service| format!("{service:?}"));
+    writeln!(
+        page,
+        "          HELD {}: {what} went from {} to {} endpoints; {} stay published for now; \
+         let them go: POST /api/v1/holds/{}/release",
+        hold.id, hold.largest, hold.left, hold.endpoint_count, hold.id
     )
 }

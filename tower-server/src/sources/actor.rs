@@ -1,8 +1,15 @@
 //! The actor of a source: a thin shell around its model. It takes in what the source's reader feeds it, has
 //! names looked up, and publishes what differs, one transaction at a time. While one is on its way, what
-//! else changes accumulates in the model, and goes out as one.
+//! else changes accumulates in the model, and goes out as one. When the guard is to judge something it is
+//! woken for that.
 
-use std::{sync::Arc, time::Duration};
+mod keeping;
+mod operator;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use actix::prelude::*;
 use tokio_stream::wrappers::ReceiverStream;
@@ -10,7 +17,12 @@ use tokio_util::sync::DropGuard;
 use tower_common::clock;
 use tower_proto::v1;
 
+use self::keeping::Keeping;
+pub use self::operator::OperatorError;
+pub(super) use self::operator::{Adopt, Release};
 use super::{
+    disk::Disk,
+    guard::Now,
     metrics::{Metrics, Reading},
     model::{Input, Model},
     report::{MAX_LISTED, SourceReport},
@@ -34,8 +46,12 @@ pub(super) struct SourceActor {
     input: Option<ReceiverStream<Input>>,
     /// Whether a transaction is on its way to the store.
     publishing: bool,
+    stopping: bool,
     state: v1::SourceState,
     since_unix_ms: u64,
+    keeping: Keeping,
+    /// When the guard is to judge next, and what wakes us then.
+    wake: Option<(Instant, SpawnHandle)>,
     /// Ends the reader when the actor does.
     _reader: DropGuard,
 }
@@ -45,7 +61,7 @@ pub(super) struct SourceActor {
 #[rtype(result = "SourceReport")]
 pub(super) struct Describe;
 
-/// Ends a source. What it published stays.
+/// Ends a source. What it published stays, and is on disk as far as the disk allows.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(super) struct Stop;
@@ -57,6 +73,7 @@ impl SourceActor {
         input: ReceiverStream<Input>,
         store: Recipient<Publish>,
         metrics: Metrics,
+        disk: Disk,
         reader: DropGuard,
     ) -> Self {
         Self {
@@ -67,8 +84,11 @@ impl SourceActor {
             metrics,
             input: Some(input),
             publishing: false,
+            stopping: false,
             state: v1::SourceState::Loading,
             since_unix_ms: clock::unix_millis(),
+            keeping: Keeping::new(disk),
+            wake: None,
             _reader: reader,
         }
     }
@@ -79,6 +99,8 @@ impl SourceActor {
             self.look_up(&name, ctx);
         }
         self.publish(ctx, position_alone);
+        self.keep(ctx);
+        self.wake_for_judgement(ctx);
         let (state, reason) = self.model.state(clock::monotonic());
         if state != self.state {
             self.state = state;
@@ -88,7 +110,24 @@ impl SourceActor {
         let (services, endpoints) = self.model.sizes();
         let index = self.model.position().map_or(0, |position| position.index);
         let (problems, counters) = (self.model.problems().len(), self.model.counters());
-        self.metrics.show(&self.spec.id, &Reading { state, services, endpoints, problems, index, counters });
+        let guard = self.model.guard();
+        let ((holds, held_endpoints), guarded) = (guard.sizes(), guard.counters());
+        let quarantined = self.model.is_quarantined();
+        self.metrics.show(
+            &self.spec.id,
+            &Reading {
+                state,
+                services,
+                endpoints,
+                problems,
+                index,
+                counters,
+                holds,
+                held_endpoints,
+                guarded,
+                quarantined,
+            },
+        );
     }
 
     fn publish(&mut self, ctx: &mut Context<Self>, position_alone: bool) {
@@ -99,17 +138,39 @@ impl SourceActor {
             return;
         };
         self.publishing = true;
+        if !transaction.upserts.is_empty() || !transaction.removals.is_empty() {
+            self.keeping.snapshot_is_old();
+        }
         let delivery = self.store.send(Publish(transaction)).into_actor(self);
         ctx.spawn(delivery.map(|delivered, actor, ctx| {
             actor.publishing = false;
             match delivered {
-                Ok(()) => actor.publish(ctx, false),
+                Ok(()) => actor.follow_up(ctx, false),
                 Err(error) => {
                     tracing::error!(source = %actor.spec.id, %error, "the store is gone; the source ends");
                     ctx.stop();
                 }
             }
         }));
+    }
+
+    fn wake_for_judgement(&mut self, ctx: &mut Context<Self>) {
+        // While a transaction is on its way nothing is judged; when it has arrived this is asked again.
+        let at = self.model.next_judgement().filter(|_| !self.publishing);
+        if self.wake.as_ref().map(|(at, _)| *at) == at {
+            return;
+        }
+        if let Some((_, timer)) = self.wake.take() {
+            ctx.cancel_future(timer);
+        }
+        self.wake = at.map(|at| {
+            let wait = at.saturating_duration_since(clock::monotonic());
+            let timer = ctx.run_later(wait, |actor, ctx| {
+                actor.wake = None;
+                actor.follow_up(ctx, false);
+            });
+            (at, timer)
+        });
     }
 
     fn look_up(&mut self, name: &Arc<str>, ctx: &mut Context<Self>) {
@@ -122,7 +183,10 @@ impl SourceActor {
         }
     }
 
-    fn report(&self) -> SourceReport {
+    fn report(&mut self) -> SourceReport {
+        let id = self.spec.id.clone();
+        let guard = self.model.guard();
+        let (holds, guarded) = (guard.holds(&id, Now::read()), guard.counters());
         let (_, reason) = self.model.state(clock::monotonic());
         let (services, endpoints) = self.model.sizes();
         let problems = self.model.problems();
@@ -139,6 +203,9 @@ impl SourceActor {
             problem_count: problems.len(),
             problems: problems.take(MAX_LISTED).collect(),
             counters: self.model.counters(),
+            holds,
+            guard: guarded,
+            quarantine: self.model.quarantine(),
         }
     }
 }
@@ -184,9 +251,19 @@ impl Handler<Describe> for SourceActor {
 }
 
 impl Handler<Stop> for SourceActor {
-    type Result = ();
+    type Result = ResponseActFuture<Self, ()>;
 
-    fn handle(&mut self, _: Stop, ctx: &mut Self::Context) {
-        ctx.stop();
+    fn handle(&mut self, _: Stop, ctx: &mut Self::Context) -> Self::Result {
+        self.stopping = true;
+        let known = self.model.position().is_some();
+        let kept = self.keeping.wait_for_snapshot();
+        self.keep(ctx);
+        let kept = async move {
+            if known {
+                // That the disk refuses is in the log.
+                let _ = kept.await;
+            }
+        };
+        Box::pin(kept.into_actor(self).map(|(), _, ctx: &mut Self::Context| ctx.stop()))
     }
 }

@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 use tower_proto::v1;
 
-use super::{model::Counters, report::State};
+use super::{guard, model::Counters, report::State};
 
 /// The metrics of all sources.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +25,44 @@ pub struct Metrics {
     reconnects: Family<SourceLabels, Counter>,
     malformed: Family<SourceLabels, Counter>,
     remarks: Family<SourceLabels, Counter>,
+    holds: Family<SourceLabels, Gauge>,
+    held_endpoints: Family<SourceLabels, Gauge>,
+    guarded: Family<OutcomeLabels, Counter>,
+    quarantined: Family<SourceLabels, Gauge>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OutcomeLabels {
+    source: String,
+    outcome: Outcome,
+}
+
+/// What became of an endpoint that was registered no more, after most of its like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Outcome {
+    Held,
+    Returned,
+    Replaced,
+    Expired,
+    Released,
+    Dropped,
+}
+
+impl EncodeLabelValue for Outcome {
+    fn encode(
+        &self,
+        encoder: &mut prometheus_client::encoding::LabelValueEncoder<'_>,
+    ) -> Result<(), std::fmt::Error> {
+        let word = match self {
+            Self::Held => "held",
+            Self::Returned => "returned",
+            Self::Replaced => "replaced",
+            Self::Expired => "expired",
+            Self::Released => "released",
+            Self::Dropped => "dropped",
+        };
+        word.encode(encoder)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -55,6 +93,10 @@ pub(super) struct Reading {
     pub(super) problems: usize,
     pub(super) index: u64,
     pub(super) counters: Counters,
+    pub(super) holds: usize,
+    pub(super) held_endpoints: usize,
+    pub(super) guarded: guard::Counters,
+    pub(super) quarantined: bool,
 }
 
 impl Metrics {
@@ -97,6 +139,22 @@ impl Metrics {
             "Oddities in members that were used all the same",
             metrics.remarks.clone(),
         );
+        registry.register("holds", "Shrinks of a source that are held", metrics.holds.clone());
+        registry.register(
+            "held_endpoints",
+            "Endpoints that stay published though a source has them no more",
+            metrics.held_endpoints.clone(),
+        );
+        registry.register(
+            "guarded_endpoints",
+            "Endpoints that were held, and what became of them",
+            metrics.guarded.clone(),
+        );
+        registry.register(
+            "quarantined",
+            "1 if what was found in a source is not believed until an operator adopts it",
+            metrics.quarantined.clone(),
+        );
         metrics
     }
 
@@ -129,6 +187,21 @@ impl Metrics {
         counter(&self.reconnects, reconnects);
         counter(&self.malformed, malformed);
         counter(&self.remarks, remarks);
+        gauge(&self.holds, reading.holds as u64);
+        gauge(&self.held_endpoints, reading.held_endpoints as u64);
+        gauge(&self.quarantined, u64::from(reading.quarantined));
+        let guard::Counters { held, returned, replaced, expired, released, dropped } = reading.guarded;
+        for (outcome, value) in [
+            (Outcome::Held, held),
+            (Outcome::Returned, returned),
+            (Outcome::Replaced, replaced),
+            (Outcome::Expired, expired),
+            (Outcome::Released, released),
+            (Outcome::Dropped, dropped),
+        ] {
+            let labels = OutcomeLabels { source: source.to_owned(), outcome };
+            self.guarded.get_or_create(&labels).inner().store(value, Ordering::Relaxed);
+        }
     }
 }
 
@@ -147,7 +220,20 @@ mod tests {
         metrics.heard("zk", 1_500);
         let counters = Counters { events: 5, ..Counters::default() };
         let state = v1::SourceState::Live;
-        metrics.show("zk", &Reading { state, services: 1, endpoints: 2, problems: 3, index: 4, counters });
+        let guarded = guard::Counters { released: 8, ..guard::Counters::default() };
+        let reading = Reading {
+            state,
+            services: 1,
+            endpoints: 2,
+            problems: 3,
+            index: 4,
+            counters,
+            holds: 6,
+            held_endpoints: 7,
+            guarded,
+            quarantined: true,
+        };
+        metrics.show("zk", &reading);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
         for line in [
@@ -163,6 +249,10 @@ mod tests {
             "tower_source_reconnects_total{source=\"zk\"} 0",
             "tower_source_malformed_total{source=\"zk\"} 0",
             "tower_source_remarks_total{source=\"zk\"} 0",
+            "tower_source_holds{source=\"zk\"} 6",
+            "tower_source_held_endpoints{source=\"zk\"} 7",
+            "tower_source_guarded_endpoints_total{source=\"zk\",outcome=\"released\"} 8",
+            "tower_source_quarantined{source=\"zk\"} 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");
         }

@@ -2,19 +2,23 @@
 //! reads the source hands in [`Input`]s; what goes out are transactions that hold true differences only.
 //!
 //! A reading is either complete, a [`Load`], or a list of [`Change`]s to the one before. Only a complete
-//! one replaces what was known, and only if it is a continuation of it.
+//! one replaces what was known, and only if it is a continuation of it; otherwise it is quarantined. What
+//! is read no more leaves when the guard lets it.
 
 mod endpoint;
 mod endpoints;
+mod input;
+mod judge;
 mod names;
 mod problems;
+mod quarantine;
 mod registrations;
+mod saved;
 mod services;
 mod weights;
 
 use std::{
     collections::BTreeSet,
-    net::IpAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -22,72 +26,18 @@ use std::{
 use tower_common::store::Transaction;
 use tower_proto::v1;
 
-pub use self::problems::Problem;
-use self::registrations::Registrations;
-pub(super) use self::registrations::{Entry, MAX_MEMBERS, Place, check_service_name};
-
-/// What is told to a source's model.
-#[derive(Debug)]
-pub(super) enum Input {
-    /// The source cannot be read at present. What is known stays.
-    OutOfTouch {
-        /// Why, for people.
-        reason: String,
-    },
-    /// The source was read in full.
-    Loaded(Load),
-    /// Some of it was read again.
-    Changed {
-        /// What was found.
-        changes: Vec<Change>,
-        /// The highest position seen while reading.
-        index: u64,
-        /// How many events made it read.
-        events: u64,
-    },
-    /// A host name was looked up.
-    Resolved {
-        /// The name.
-        name: Arc<str>,
-        /// Its addresses, or why there are none.
-        addresses: Result<Vec<IpAddr>, String>,
-    },
-}
-
-/// A complete reading.
-#[derive(Debug, Default)]
-pub(super) struct Load {
-    /// Which history the positions count in. None if what is to be read does not exist.
-    pub(super) incarnation: Option<String>,
-    /// The highest position seen while reading.
-    pub(super) index: u64,
-    /// Where services are registered.
-    pub(super) places: Vec<Place>,
-    /// What is registered.
-    pub(super) entries: Vec<Entry>,
-    /// What could not be used. All that is known at these paths and below stays.
-    pub(super) kept: Vec<Problem>,
-    /// What people should know of it all the same.
-    pub(super) warning: Option<String>,
-}
-
-/// A difference to the reading before.
-#[derive(Debug)]
-pub(super) enum Change {
-    /// A place is there.
-    Place(Place),
-    /// An entry is there.
-    Entry(Entry),
-    /// Something could not be used; what is known at this path stays.
-    Kept(Problem),
-    /// Nothing is at this path any more.
-    Gone {
-        /// The path.
-        path: Arc<str>,
-        /// A position at which it was certainly gone.
-        index: u64,
-    },
-}
+pub(super) use self::{
+    endpoint::EndpointKey,
+    input::{Change, Input, Load},
+    registrations::{Entry, MAX_MEMBERS, Place, check_service_name},
+    saved::{Saved, SavedEndpoint, SavedEntry},
+};
+use self::{judge::Verdict, quarantine::Quarantine, registrations::Registrations};
+pub use self::{
+    problems::Problem,
+    quarantine::{AdoptError, QuarantineReport},
+};
+use super::guard::{Guard, Now, Policy, Record};
 
 /// Totals since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -111,11 +61,14 @@ pub(super) struct Model {
     optional: bool,
     lost_after: Duration,
     registrations: Registrations,
+    guard: Guard,
     /// Whether there has been a complete reading, and every name in it has been looked up once.
     complete: bool,
+    /// Whether this process has read it. Before, what is known is what another one has left on disk.
+    read: bool,
     out_of_touch: Option<OutOfTouch>,
-    /// Why the last complete reading was not used.
-    refused: Option<String>,
+    /// The last complete reading, if it was not used.
+    quarantine: Option<Quarantine>,
     warning: Option<String>,
     position: Option<Position>,
     published: Option<v1::SourceStatus>,
@@ -123,7 +76,7 @@ pub(super) struct Model {
 }
 
 /// How far the source has been read.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Position {
     /// Which history the index counts in.
     pub incarnation: String,
@@ -137,28 +90,42 @@ struct OutOfTouch {
     reason: String,
 }
 
-/// Whether a complete reading may replace what is known.
-enum Verdict {
-    Continues(Position),
-    Refused(String),
-}
-
 impl Model {
     /// A model that knows nothing. A source out of touch for `lost_after` is lost.
-    pub(super) fn new(scope: &str, id: Arc<str>, optional: bool, lost_after: Duration) -> Self {
+    pub(super) fn new(
+        scope: &str,
+        id: Arc<str>,
+        optional: bool,
+        lost_after: Duration,
+        policy: Policy,
+    ) -> Self {
         Self {
             registrations: Registrations::new(scope, id.clone()),
+            guard: Guard::new(policy),
             id,
             optional,
             lost_after,
             complete: false,
+            read: false,
             out_of_touch: None,
-            refused: None,
+            quarantine: None,
             warning: None,
             position: None,
             published: None,
             counters: Counters::default(),
         }
+    }
+
+    /// Begins with what another process has left: the last good state, if there is one, and what was held.
+    pub(super) fn restore(&mut self, saved: Option<Saved>, record: &Record, now: Now) {
+        self.complete = saved.is_some();
+        self.position = saved.as_ref().map(|saved| saved.position.clone());
+        self.registrations.restore(saved.unwrap_or_default(), &mut self.guard, record, now);
+    }
+
+    /// The last good state, if there is one.
+    pub(super) fn save(&self) -> Option<Saved> {
+        self.position.clone().filter(|_| self.complete).map(|position| self.registrations.save(position))
     }
 
     /// Takes in what was read.
@@ -168,12 +135,13 @@ impl Model {
                 Some(out) => out.reason = reason,
                 None => self.out_of_touch = Some(OutOfTouch { since: now, reason }),
             },
-            Input::Loaded(load) => self.load(load),
+            Input::Loaded(load) => self.load(load, now),
             Input::Changed { changes, index, events } => {
                 self.counters.events += events;
-                // Without a reading to build on, or when the last one was of another history, only the
-                // next complete one counts.
-                if let Some(position) = self.position.as_mut().filter(|_| self.refused.is_none()) {
+                // Without a reading to build on only the next complete one counts.
+                if let Some(quarantine) = &mut self.quarantine {
+                    quarantine.apply(changes, index);
+                } else if let Some(position) = &mut self.position {
                     position.index = position.index.max(index);
                     for change in changes {
                         self.apply(change);
@@ -202,51 +170,84 @@ impl Model {
         }
     }
 
-    fn load(&mut self, load: Load) {
+    fn load(&mut self, load: Load, now: Instant) {
         self.counters.reloads += 1;
-        if self.out_of_touch.take().is_some() && self.position.is_some() {
+        self.guard.tidy(now);
+        let away = self.out_of_touch.take().is_some();
+        if away && self.position.is_some() {
             self.counters.reconnects += 1;
         }
         match self.judge(&load) {
             Verdict::Continues(position) => {
-                self.counters.remarks += load.entries.iter().map(|entry| entry.remarks).sum::<u64>();
-                self.position = Some(position);
-                self.refused = None;
-                self.warning = load.warning;
-                self.counters.malformed +=
-                    self.registrations.replace(load.places, load.entries, load.kept, load.index);
+                // While it is quarantined a source is as good as out of touch.
+                let quarantined = self.quarantine.take().is_some();
+                if away || quarantined {
+                    self.guard.reconnected(now);
+                }
+                self.replace(load, position);
             }
-            Verdict::Refused(reason) => self.refused = Some(reason),
+            Verdict::Quarantined(reason) => {
+                self.quarantine = Some(Quarantine::new(reason, load));
+            }
         }
     }
 
-    /// A complete reading of another history, or of nothing at all, is no continuation: it would take
-    /// away what is known, when a folder was deleted by mistake, or an ensemble restored from a backup.
-    fn judge(&self, load: &Load) -> Verdict {
-        let new = Position { incarnation: load.incarnation.clone().unwrap_or_default(), index: load.index };
-        let Some(held) = &self.position else { return Verdict::Continues(new) };
-        if load.incarnation.is_some() && new.incarnation == held.incarnation {
-            return Verdict::Continues(Position { index: held.index.max(new.index), ..new });
+    fn replace(&mut self, load: Load, position: Position) {
+        self.counters.remarks += load.entries.iter().map(|entry| entry.remarks).sum::<u64>();
+        self.position = Some(position);
+        self.read = true;
+        self.warning = load.warning;
+        self.counters.malformed +=
+            self.registrations.replace(load.places, load.entries, load.kept, load.index);
+    }
+
+    /// Believes what was found, if it is what the operator saw. What differs passes without being held.
+    pub(super) fn adopt(&mut self, expected: &str) -> Result<Position, AdoptError> {
+        let not_quarantined = || AdoptError::NotQuarantined(self.id.to_string());
+        let found = self.quarantine.as_ref().map(Quarantine::found).ok_or_else(not_quarantined)?;
+        if found != expected {
+            return Err(AdoptError::Another { expected: expected.to_owned(), found: found.to_owned() });
         }
-        let nothing_to_lose = self.registrations.is_empty();
-        match &load.incarnation {
-            Some(_) if nothing_to_lose => Verdict::Continues(new),
-            Some(found) => Verdict::Refused(format!(
-                "incarnation {found:?} was found where {:?} was read before; what is known stays; restart Tower to adopt it",
-                held.incarnation
-            )),
-            // The position stays, so that nothing that was said before counts for less.
-            None if nothing_to_lose => Verdict::Continues(held.clone()),
-            None => Verdict::Refused(
-                load.warning.clone().unwrap_or_else(|| "what was read before is gone".to_owned()),
-            ),
-        }
+        let (Some(quarantine), Some(held)) = (self.quarantine.take(), &self.position) else {
+            return Err(not_quarantined());
+        };
+        let load = quarantine.into_load();
+        let position = quarantine::adopted(held, &load);
+        self.replace(load, position.clone());
+        self.guard.accept();
+        Ok(position)
+    }
+
+    /// The guard, to be asked and told by people.
+    pub(super) fn guard(&mut self) -> &mut Guard {
+        &mut self.guard
+    }
+
+    /// Whether what was found is not believed.
+    pub(super) fn is_quarantined(&self) -> bool {
+        self.quarantine.is_some()
+    }
+
+    /// What is quarantined.
+    pub(super) fn quarantine(&self) -> Option<QuarantineReport> {
+        Some(self.quarantine.as_ref()?.report(&self.id, self.position.clone()?))
+    }
+
+    /// When something may change by time alone.
+    pub(super) fn next_judgement(&self) -> Option<Instant> {
+        self.guard.next_judgement().filter(|_| !self.is_frozen())
+    }
+
+    /// Whether nothing that is heard, or not heard, of the source says that something is gone.
+    fn is_frozen(&self) -> bool {
+        self.out_of_touch.is_some() || self.quarantine.is_some() || !self.read
     }
 
     /// What has changed since the last call, if anything has. That the position moved and nothing else is
     /// only worth a transaction if `position_alone`.
     pub(super) fn take_transaction(&mut self, now: Instant, position_alone: bool) -> Option<Transaction> {
-        let (upserts, removals) = self.registrations.take_differences();
+        let frozen = self.is_frozen();
+        let (upserts, removals) = self.registrations.take_differences(&mut self.guard, frozen, now);
         let status = self.status(now);
         if upserts.is_empty() && removals.is_empty() {
             let same = self.published.as_ref().is_some_and(|published| {
@@ -277,12 +278,15 @@ impl Model {
     /// The state, and for people the reason.
     pub(super) fn state(&self, now: Instant) -> (v1::SourceState, Option<&str>) {
         let out = self.out_of_touch.as_ref();
-        let reason = out.map(|out| out.reason.as_str()).or(self.refused.as_deref());
+        let quarantine = self.quarantine.as_ref().map(Quarantine::reason);
+        let unread = "not read since Tower started; what is known is what was last kept on disk";
+        let unread = Some(unread).filter(|_| self.complete && !self.read);
+        let reason = out.map(|out| out.reason.as_str()).or(quarantine).or(unread);
         let state = match out {
             _ if !self.complete => v1::SourceState::Loading,
             Some(out) if now.saturating_duration_since(out.since) >= self.lost_after => v1::SourceState::Lost,
             Some(_) => v1::SourceState::Stale,
-            None if self.refused.is_some() => v1::SourceState::Stale,
+            None if quarantine.is_some() || !self.read => v1::SourceState::Stale,
             None => v1::SourceState::Live,
         };
         (state, reason.or(self.warning.as_deref()))

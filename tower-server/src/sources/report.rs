@@ -5,8 +5,11 @@ use std::fmt;
 use serde::Serialize;
 use tower_proto::v1;
 
-pub use super::model::{Counters, Position, Problem};
 use super::spec::SourceSpec;
+pub use super::{
+    guard::{Counters as GuardCounters, HoldReport},
+    model::{Counters, Position, Problem, QuarantineReport},
+};
 
 /// So many problems are listed; the others are only counted.
 pub(super) const MAX_LISTED: usize = 100;
@@ -38,6 +41,12 @@ pub struct SourceReport {
     pub problem_count: usize,
     /// Totals since the start.
     pub counters: Counters,
+    /// What stays published though it is registered no more.
+    pub holds: Vec<HoldReport>,
+    /// What became of what was held, since the start.
+    pub guard: GuardCounters,
+    /// What was found, and is not believed.
+    pub quarantine: Option<QuarantineReport>,
 }
 
 impl SourceReport {
@@ -56,6 +65,9 @@ impl SourceReport {
             problems: Vec::new(),
             problem_count: 0,
             counters: Counters::default(),
+            holds: Vec::new(),
+            guard: GuardCounters::default(),
+            quarantine: None,
         }
     }
 }

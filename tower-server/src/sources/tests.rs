@@ -50,8 +50,10 @@ impl Fixture {
         let mut registry = Registry::default();
         let metrics = Metrics::new(&mut registry);
         let recipient = store.clone().start().recipient();
-        let [source] =
-            start(vec![spec], "default", temp.path(), recipient, metrics).unwrap().try_into().unwrap();
+        let [source] = start(vec![spec], "default", temp.path(), Duration::ZERO, recipient, metrics)
+            .unwrap()
+            .try_into()
+            .unwrap();
         Self { temp, store, source, registry }
     }
 
@@ -137,7 +139,8 @@ async fn what_was_published_of_a_folder_counts_on_after_a_restart() {
     fixture.source.stop().await;
     let spec = fixture.source.spec.clone();
     let recipient = fixture.store.clone().start().recipient();
-    let again = start(vec![spec], "", fixture.temp.path(), recipient, Metrics::default()).unwrap();
+    let again =
+        start(vec![spec], "", fixture.temp.path(), Duration::ZERO, recipient, Metrics::default()).unwrap();
     let fixture = Fixture { source: again.into_iter().next().unwrap(), ..fixture };
     let after = fixture.until(|report| report.endpoints == 1).await.position.unwrap();
     assert_eq!(after.incarnation, before.incarnation);

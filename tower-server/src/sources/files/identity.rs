@@ -1,13 +1,13 @@
 //! Positions for a folder: an id that is made once, and a counter that never goes back, both on disk.
 
 use std::{
-    fs::{self, File},
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use rand::Rng;
 use serde::{Deserialize, Serialize};
+use tower_common::durable;
 
 /// The identity of a folder, and how often it has changed.
 #[derive(Debug)]
@@ -67,25 +67,13 @@ impl Identity {
     }
 
     fn store(&self, record: &Record) -> Result<(), IdentityError> {
-        write_durably(&self.path, &serde_json::to_vec(record).unwrap_or_default())
+        durable::replace(&self.path, &serde_json::to_vec(record).unwrap_or_default())
             .map_err(|error| failed("written to", &self.path, error))
     }
 }
 
 fn failed(verb: &'static str, path: &Path, error: io::Error) -> IdentityError {
     IdentityError { verb, path: path.to_owned(), error }
-}
-
-/// Either the old contents or the new ones are there after a crash.
-fn write_durably(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let temporary = path.with_extension("json.tmp");
-    let mut file = File::create(&temporary)?;
-    file.write_all(contents)?;
-    file.sync_all()?;
-    fs::rename(&temporary, path)?;
-    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]

@@ -14,11 +14,11 @@ use crate::sources::format::Registration;
 
 /// Two registrations with the same key are the same endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct EndpointKey {
-    pub(super) service: Arc<str>,
-    pub(super) address: IpAddr,
-    pub(super) port: u16,
-    pub(super) port_name: Arc<str>,
+pub(in crate::sources) struct EndpointKey {
+    pub(in crate::sources) service: Arc<str>,
+    pub(in crate::sources) address: IpAddr,
+    pub(in crate::sources) port: u16,
+    pub(in crate::sources) port_name: Arc<str>,
 }
 
 impl EndpointKey {
@@ -38,6 +38,16 @@ impl fmt::Display for EndpointKey {
         write!(f, "{}", SocketAddr::new(self.address, self.port))?;
         if self.port_name.is_empty() { Ok(()) } else { write!(f, "/{}", self.port_name) }
     }
+}
+
+/// Whether an endpoint in this state, and of this weight, takes traffic: one that does not has announced that
+/// it may go.
+pub(super) fn takes_traffic(state: v1::endpoint::State, weight: Option<f64>) -> bool {
+    let in_service = match state {
+        v1::endpoint::State::Unspecified | v1::endpoint::State::Up | v1::endpoint::State::Degraded => true,
+        v1::endpoint::State::Draining | v1::endpoint::State::NotReady | v1::endpoint::State::Down => false,
+    };
+    in_service && weight.is_none_or(|weight| weight > 0.0)
 }
 
 /// The encoded [`v1::Endpoint`]. Equal registrations have equal bytes.

@@ -11,6 +11,8 @@ use std::{
 pub(super) struct Names {
     known: BTreeMap<Arc<str>, Name>,
     new: BTreeSet<Arc<str>>,
+    /// The addresses of names that nobody uses yet.
+    remembered: BTreeMap<Arc<str>, Vec<IpAddr>>,
 }
 
 #[derive(Debug, Default)]
@@ -31,7 +33,11 @@ impl Names {
         if !self.known.contains_key(name) {
             self.new.insert(name.clone());
         }
-        let entry = self.known.entry(name.clone()).or_default();
+        let remembered = &mut self.remembered;
+        let entry = self.known.entry(name.clone()).or_insert_with(|| Name {
+            addresses: remembered.remove(name).unwrap_or_default(),
+            ..Name::default()
+        });
         entry.users.insert(path.clone());
         entry.error.as_deref()
     }
@@ -45,6 +51,22 @@ impl Names {
                 self.new.remove(name);
             }
         }
+    }
+
+    /// A name had these addresses. They are its addresses again if somebody uses it.
+    pub(super) fn remember(&mut self, name: Arc<str>, addresses: Vec<IpAddr>) {
+        self.remembered.insert(name, addresses);
+    }
+
+    /// What is remembered of names that nobody uses is not true for ever.
+    pub(super) fn forget_remembered(&mut self) {
+        self.remembered.clear();
+    }
+
+    /// All names with their addresses.
+    pub(super) fn addressed(&self) -> impl Iterator<Item = (Arc<str>, Vec<IpAddr>)> {
+        let known = self.known.iter().map(|(name, entry)| (name, &entry.addresses));
+        known.chain(&self.remembered).map(|(name, addresses)| (name.clone(), addresses.clone()))
     }
 
     /// Takes in the result of a look-up, and returns who uses the name. A failure changes no address.

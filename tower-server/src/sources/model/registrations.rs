@@ -1,10 +1,13 @@
 //! What is registered, by path: the places of services, the entries in them. What follows from it for
 //! services and endpoints is worked out at each change.
 
+mod saved;
+
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     net::IpAddr,
     sync::Arc,
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -12,7 +15,7 @@ use tower_common::resource::{Origin, Resource, ResourceKey};
 use tower_proto::v1;
 
 use super::{
-    endpoint::{EndpointKey, body},
+    endpoint::{EndpointKey, body, takes_traffic},
     endpoints::{Claim, Endpoints},
     names::Names,
     problems::{Problem, Problems, Subject},
@@ -22,6 +25,7 @@ use super::{
 use crate::sources::{
     address::Host,
     format::{Registration, WeightRule},
+    guard::Guard,
 };
 
 /// More members than that in one place are refused.
@@ -31,7 +35,7 @@ pub(in crate::sources) const MAX_MEMBERS: usize = 20_000;
 const MAX_SERVICE_NAME_BYTES: usize = 253;
 
 /// Where a service's members are: a directory, or a file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::sources) struct Place {
     pub(in crate::sources) path: Arc<str>,
     pub(in crate::sources) service: Arc<str>,
@@ -158,7 +162,23 @@ impl Registrations {
         for entry in entries {
             self.put_entry(entry);
         }
+        self.names.forget_remembered();
         kept.into_iter().map(|problem| u64::from(self.keep(problem))).sum()
+    }
+
+    /// The path of something that is older than it was, if a reading has such a thing: the same znode written
+    /// at an earlier position, or one made earlier in its place.
+    pub(super) fn went_back<'a>(&self, places: &'a [Place], entries: &'a [Entry]) -> Option<&'a Arc<str>> {
+        let older_place = |place: &&Place| {
+            let known = self.places.get(&place.path);
+            known.is_some_and(|known| (place.created, place.changed) < (known.created, known.changed))
+        };
+        let older_entry = |entry: &&Entry| {
+            let known = self.entries.get(&entry.path).map(|held| &held.entry);
+            known.is_some_and(|known| (entry.rank, entry.index) < (known.rank, known.index))
+        };
+        let place = places.iter().find(older_place).map(|place| &place.path);
+        place.or_else(|| entries.iter().find(older_entry).map(|entry| &entry.path))
     }
 
     pub(super) fn put_place(&mut self, place: Place) {
@@ -249,8 +269,9 @@ impl Registrations {
         }
     }
 
-    /// What differs from what was published, which then counts as published.
-    pub(super) fn take_differences(&mut self) -> Differences {
+    /// What differs from what was published, which then counts as published. If the guard is `frozen`,
+    /// nothing leaves by time.
+    pub(super) fn take_differences(&mut self, guard: &mut Guard, frozen: bool, now: Instant) -> Differences {
         for (place, index) in self.weights.take_changed() {
             self.weigh_again(&place, index);
         }
@@ -262,7 +283,18 @@ impl Registrations {
             name,
         };
         let (mut upserts, mut removals) = Differences::default();
-        for (service, difference) in self.services.take_differences() {
+        for difference in self.endpoints.take_differences(guard, frozen, now) {
+            let name = format!("{}@{}", difference.key, self.source).into();
+            let key = key(v1::Kind::Endpoint, &difference.key.service, name);
+            match difference.body {
+                Some(body) => upserts.push(Resource::new(key, origin(difference.index), body)),
+                None => removals.push((key, origin(difference.index))),
+            }
+        }
+        let endpoints = &self.endpoints;
+        for (service, difference) in
+            self.services.take_differences(|service| endpoints.any_published(service))
+        {
             let key = key(v1::Kind::Service, &service, self.source.clone());
             match difference {
                 // The body of a service has no fields, so it has no bytes.
@@ -272,19 +304,12 @@ impl Registrations {
                 services::Difference::Gone(index) => removals.push((key, origin(index))),
             }
         }
-        for difference in self.endpoints.take_differences() {
-            let name = format!("{}@{}", difference.key, self.source).into();
-            let key = key(v1::Kind::Endpoint, &difference.key.service, name);
-            match difference.body {
-                Some(body) => upserts.push(Resource::new(key, origin(difference.index), body)),
-                None => removals.push((key, origin(difference.index))),
-            }
-        }
         (upserts, removals)
     }
 
+    /// Whether nothing is known, and nothing is published.
     pub(super) fn is_empty(&self) -> bool {
-        self.sizes() == (0, 0)
+        self.services.len() == 0 && self.endpoints.is_empty()
     }
 
     pub(super) fn sizes(&self) -> (usize, usize) {
@@ -344,11 +369,13 @@ impl Registrations {
                 Host::Ip(address) => std::slice::from_ref(address),
                 Host::Name(name) => self.names.addresses(name),
             };
+            let in_service = takes_traffic(registration.state, registration.weight);
             for address in addresses {
                 let key = EndpointKey::new(&entry.service, *address, registration);
                 // The main endpoint stands first, and is not replaced by a later one with the same key.
                 claims.entry(key).or_insert_with(|| {
-                    body(*address, &self.weights.weigh(&entry.place, path, *address, registration))
+                    let weighed = self.weights.weigh(&entry.place, path, *address, registration);
+                    (in_service, body(*address, &weighed))
                 });
             }
         }
@@ -359,8 +386,9 @@ impl Registrations {
             }
         }
         let keys: Vec<_> = claims.keys().cloned().collect();
-        for (key, body) in claims {
-            self.endpoints.claim(key, Claim { rank, path: path.clone(), body }, index, &mut self.problems);
+        for (key, (in_service, body)) in claims {
+            let claim = Claim { rank, path: path.clone(), in_service, body };
+            self.endpoints.claim(key, claim, index, &mut self.problems);
         }
         if let Some(held) = self.entries.get_mut(path) {
             held.claimed = keys;

@@ -10,6 +10,8 @@ use std::{
 pub(super) struct Services {
     known: BTreeMap<Arc<str>, Service>,
     dirty: BTreeSet<Arc<str>>,
+    /// What was published before this process began, and is not yet published again.
+    restored: Vec<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -45,12 +47,24 @@ impl Services {
         }
     }
 
-    /// What differs from what was published, which then counts as published.
-    pub(super) fn take_differences(&mut self) -> Vec<(Arc<str>, Difference)> {
-        let mut differences = Vec::new();
+    /// What differs from what was published, which then counts as published. A service without a place
+    /// stays as long as it is `needed`.
+    pub(super) fn take_differences(
+        &mut self,
+        needed: impl Fn(&Arc<str>) -> bool,
+    ) -> Vec<(Arc<str>, Difference)> {
+        let restored = std::mem::take(&mut self.restored).into_iter().map(|name| {
+            let created = self.known.get(&name).and_then(|service| service.places.values().min());
+            let appeared = Difference::Appeared(created.copied().unwrap_or_default());
+            (name, appeared)
+        });
+        let mut differences: Vec<_> = restored.collect();
         for name in std::mem::take(&mut self.dirty) {
             let Some(service) = self.known.get_mut(&name) else { continue };
             match service.places.values().min() {
+                None if service.published && needed(&name) => {
+                    self.dirty.insert(name);
+                }
                 Some(created) if !service.published => {
                     differences.push((name, Difference::Appeared(*created)));
                     service.published = true;
@@ -65,6 +79,19 @@ impl Services {
             }
         }
         differences
+    }
+
+    /// A service was published.
+    pub(super) fn restore(&mut self, name: Arc<str>) {
+        self.known.entry(name.clone()).or_default().published = true;
+        // If it gets no place, it is to be looked at again.
+        self.dirty.insert(name.clone());
+        self.restored.push(name);
+    }
+
+    /// What is published.
+    pub(super) fn published(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.known.iter().filter(|(_, service)| service.published).map(|(name, _)| name)
     }
 
     /// How many have a place. Those that have none, any more, are still known until that is published.

@@ -2,6 +2,7 @@
 
 mod contents;
 mod convergence;
+mod guarded;
 mod names;
 mod touch;
 mod weights;
@@ -52,7 +53,7 @@ fn problem(path: &str, reason: &str) -> Problem {
 }
 
 fn load(index: u64, places: Vec<Place>, entries: Vec<Entry>, kept: Vec<Problem>) -> Load {
-    Load { incarnation: Some("i1".to_owned()), index, places, entries, kept, warning: None }
+    Load { incarnation: Some("i1".to_owned()), index, places, entries, kept, ..Load::default() }
 }
 
 fn gone(path: &str, index: u64) -> Change {
@@ -61,7 +62,11 @@ fn gone(path: &str, index: u64) -> Change {
 
 impl Fixture {
     fn new() -> Self {
-        let model = Model::new("", "zk".into(), false, LOST_AFTER);
+        Self::guarded(Policy { hold: Duration::ZERO, settle: Duration::ZERO, window: LOST_AFTER * 3 })
+    }
+
+    fn guarded(policy: Policy) -> Self {
+        let model = Model::new("", "zk".into(), false, LOST_AFTER, policy);
         Self { model, store: Store::new(), now: tower_common::clock::monotonic() }
     }
 

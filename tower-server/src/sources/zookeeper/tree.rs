@@ -82,6 +82,7 @@ impl Tree<'_> {
             }
         };
         let read = self.reader.data(&borrowed(&paths)).await?;
+        let parents_have_children = level.iter().any(|(_, stat)| stat.num_children > 0);
         let mut next = Vec::with_capacity(paths.len());
         for (path, found) in paths.into_iter().zip(read) {
             match found {
@@ -89,8 +90,12 @@ impl Tree<'_> {
                     load.index = load.index.max(interpret::position(&stat));
                     next.push((path, stat));
                 }
-                Found::Denied => load.kept.push(interpret::denied(&path)),
-                Found::Missing => {}
+                Found::Denied => {
+                    load.partial = true;
+                    load.kept.push(interpret::denied(&path));
+                }
+                // It was never there, or it went since its parent was read.
+                Found::Missing => load.partial |= parents_have_children,
             }
         }
         Ok(next)
@@ -117,9 +122,12 @@ impl Tree<'_> {
                     load.index = load.index.max(interpret::position(&stat));
                     listed.push(((*path).to_owned(), stat, children));
                 }
-                Found::Denied => load.kept.push(interpret::denied(path)),
+                Found::Denied => {
+                    load.partial = true;
+                    load.kept.push(interpret::denied(path));
+                }
                 // It went since it was listed itself. The event of that is on its way.
-                Found::Missing => {}
+                Found::Missing => load.partial = true,
             }
         }
         Ok(listed)
@@ -146,16 +154,20 @@ impl Tree<'_> {
     async fn members(&self, paths: &[String], load: &mut Load) -> Result<(), ReadError> {
         for (path, found) in paths.iter().zip(self.reader.data(&borrowed(paths)).await?) {
             match found {
-                Found::There(znode) => match self.member(path, &znode) {
-                    Some(Change::Entry(entry)) => {
-                        load.index = load.index.max(interpret::zxid(znode.stat.mzxid));
-                        load.entries.push(entry);
+                Found::There(znode) => {
+                    // Its position counts, whatever its contents are worth.
+                    load.index = load.index.max(interpret::zxid(znode.stat.mzxid));
+                    match self.member(path, &znode) {
+                        Some(Change::Entry(entry)) => load.entries.push(entry),
+                        Some(Change::Kept(problem)) => load.kept.push(problem),
+                        Some(Change::Place(_) | Change::Gone { .. }) | None => {}
                     }
-                    Some(Change::Kept(problem)) => load.kept.push(problem),
-                    Some(Change::Place(_) | Change::Gone { .. }) | None => {}
-                },
-                Found::Denied => load.kept.push(interpret::denied(path)),
-                Found::Missing => {}
+                }
+                Found::Denied => {
+                    load.partial = true;
+                    load.kept.push(interpret::denied(path));
+                }
+                Found::Missing => load.partial = true,
             }
         }
         Ok(())

@@ -98,7 +98,8 @@ fn a_root_that_was_never_made_is_known_to_be_empty() {
 
     fixture.load(missing());
     assert_eq!(fixture.services(), ["web"]);
-    assert_eq!((fixture.state(), fixture.reason()), (v1::SourceState::Stale, missing().warning.unwrap()));
+    assert_eq!(fixture.state(), v1::SourceState::Stale);
+    assert!(fixture.reason().starts_with(&missing().warning.unwrap()), "{}", fixture.reason());
     assert_eq!(fixture.model.position().unwrap().index, 9);
 }
 
@@ -111,7 +112,7 @@ fn another_incarnation_is_not_adopted_while_something_is_held() {
     assert_eq!(fixture.state(), v1::SourceState::Stale);
     let reason = fixture.reason();
     assert!(
-        reason.contains("\"i1\"") && reason.contains("\"i2\"") && reason.contains("restart Tower"),
+        reason.contains("\"i1\"") && reason.contains("\"i2\"") && reason.contains("/sources/zk/adopt"),
         "{reason}"
     );
     // Changes of the other history are not ours.
