@@ -8,6 +8,7 @@ mod demo;
 mod egress;
 mod flags;
 mod formats;
+mod guard;
 mod hostile;
 mod malformed;
 mod outage;
