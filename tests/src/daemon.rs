@@ -132,6 +132,11 @@ impl Daemon {
         http::get(self.address(service), Protocol::Http1, "localhost", path).await
     }
 
+    /// Posts JSON to one of its services, over HTTP/1.1.
+    pub async fn http_post(&self, service: &str, path: &str, body: &Value) -> Result<Reply> {
+        http::post(self.address(service), path, body).await
+    }
+
     /// The value of a metric; see [`metrics::sum`].
     pub async fn metric(&self, service: &str, series: &str) -> Result<Option<f64>> {
         let exposition = self.http_get(service, "/metrics").await?.ok()?.body;

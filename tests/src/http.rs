@@ -10,8 +10,11 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use http::{HeaderMap, Request, Uri, header::HOST};
-use http_body_util::{BodyExt, Empty};
+use http::{
+    HeaderMap, Request, Uri,
+    header::{CONTENT_TYPE, HOST},
+};
+use http_body_util::{BodyExt, Empty, Full};
 use hyper::{
     body::Incoming,
     client::conn::{http1, http2},
@@ -84,6 +87,24 @@ pub async fn get(address: SocketAddr, protocol: Protocol, host: &str, path: &str
         .await
         .unwrap_or_else(|_| Err(anyhow::anyhow!("no answer within {ANSWER:?}")))
         .with_context(|| format!("GET {path} at {address} as {host}"))
+}
+
+/// Posts JSON to `path` at `address`, as tools do.
+pub async fn post(address: SocketAddr, path: &str, body: &serde_json::Value) -> Result<Reply> {
+    let exchange = async {
+        let stream = TokioIo::new(TcpStream::connect(address).await?);
+        let (mut sender, connection) = http1::handshake(stream).await?;
+        tokio::spawn(connection);
+        let request = Request::post(path)
+            .header(HOST, "localhost")
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(body.to_string())))?;
+        collect(sender.send_request(request).await?).await
+    };
+    timeout(ANSWER, exchange)
+        .await
+        .unwrap_or_else(|_| Err(anyhow::anyhow!("no answer within {ANSWER:?}")))
+        .with_context(|| format!("POST {path} at {address}"))
 }
 
 async fn exchange(address: SocketAddr, protocol: Protocol, host: &str, path: &str) -> Result<Reply> {

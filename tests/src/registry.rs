@@ -120,6 +120,22 @@ impl Registry {
         self.answered(self.client.delete(&self.absolute(path), None)).await
     }
 
+    /// Deletes a znode and all below it, one by one, as people do by mistake.
+    pub async fn delete_all(&self, path: &str) -> Result<()> {
+        // Parents stand before their children, so the reverse of the order in which they are found will do.
+        let mut paths = vec![path.to_owned()];
+        let mut at = 0;
+        while let Some(parent) = paths.get(at).cloned() {
+            let children = self.children(&parent).await?;
+            paths.extend(children.into_iter().map(|child| format!("{parent}/{child}")));
+            at += 1;
+        }
+        for path in paths.iter().rev() {
+            self.delete(path).await?;
+        }
+        Ok(())
+    }
+
     /// Ends the session, as a service that stops in good order does: when this returns, its
     /// ephemerals are gone.
     pub async fn close(self) -> Result<()> {

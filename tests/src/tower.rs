@@ -70,6 +70,16 @@ impl Tower {
         self.daemon.http_get(HTTP, path).await
     }
 
+    /// Posts JSON to its HTTP port.
+    pub async fn http_post(&self, path: &str, body: &serde_json::Value) -> Result<Reply> {
+        self.daemon.http_post(HTTP, path, body).await
+    }
+
+    /// The folder that is its own; its data are in `data`, unless it was told otherwise.
+    pub fn folder(&self) -> &Path {
+        self.daemon.folder()
+    }
+
     /// The value of a metric; see [`metrics::sum`](crate::metrics::sum).
     pub async fn metric(&self, series: &str) -> Result<Option<f64>> {
         self.daemon.metric(HTTP, series).await

@@ -34,6 +34,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 pub struct ZooKeeper {
     port: u16,
     login: Option<Login>,
+    data: PathBuf,
     arguments: Vec<String>,
     /// Only for a server that nobody will drop.
     litter: Option<PathBuf>,
@@ -110,6 +111,19 @@ impl ZooKeeper {
         self.server = None;
     }
 
+    /// Copies what it has written to a folder, which [`ZooKeeper::roll_back`] takes. It must not run.
+    pub fn back_up(&self, to: &Path) -> Result<()> {
+        ensure!(self.server.is_none(), "a server that runs cannot be copied");
+        copy(&self.data, to)
+    }
+
+    /// Replaces all that it has written by a copy, or by nothing. It must not run.
+    pub fn roll_back(&self, to: Option<&Path>) -> Result<()> {
+        ensure!(self.server.is_none(), "the data of a server that runs cannot be replaced");
+        std::fs::remove_dir_all(&self.data).context("cannot remove ZooKeeper's data")?;
+        to.map_or(Ok(()), |from| copy(from, &self.data))
+    }
+
     /// Starts it again if it does not run, on the same port and data.
     pub async fn restart(&mut self) -> Result<()> {
         if self.server.is_some() {
@@ -130,7 +144,8 @@ impl ZooKeeper {
     fn prepare(folder: &Path) -> Result<Self> {
         let port = ports::free_port();
         let configuration = folder.join("zoo.cfg");
-        let text = configuration_text(port, &folder.join("data").to_string_lossy());
+        let data = folder.join("data");
+        let text = configuration_text(port, &data.to_string_lossy());
         std::fs::write(&configuration, text).context("cannot write ZooKeeper's configuration")?;
         let options = [
             "-Xmx256m",
@@ -145,7 +160,7 @@ impl ZooKeeper {
         arguments.push("org.apache.zookeeper.server.quorum.QuorumPeerMain".to_owned());
         arguments.push(configuration.to_string_lossy().into_owned());
         let log = Log::new("zookeeper", folder);
-        Ok(Self { port, login: None, arguments, litter: None, server: None, log, _folder: None })
+        Ok(Self { port, login: None, data, arguments, litter: None, server: None, log, _folder: None })
     }
 
     fn secure(&mut self, folder: &Path, port: u16, authority: &Authority, login: &Login) -> Result<()> {
@@ -181,6 +196,21 @@ impl ZooKeeper {
         self.arguments.insert(0, format!("-Djava.security.auth.login.config={jaas}"));
         Ok(())
     }
+}
+
+/// Copies a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            std::fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
 }
 
 fn temporary_folder() -> Result<TempDir> {

@@ -12,6 +12,7 @@ mod egress;
 mod flags;
 mod formats;
 mod grpc;
+mod guard;
 mod hostile;
 mod malformed;
 mod outage;

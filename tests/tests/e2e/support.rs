@@ -21,8 +21,12 @@ pub(crate) struct Mesh {
 impl Mesh {
     /// Both, ready.
     pub(crate) async fn start(discovery: String) -> Result<Self> {
-        let discovery = vec![discovery];
-        let tower = Tower::start(TowerOptions { discovery, ..TowerOptions::default() }).await?;
+        Self::with(TowerOptions { discovery: vec![discovery], ..TowerOptions::default() }).await
+    }
+
+    /// Both, ready, with a Tower of these options.
+    pub(crate) async fn with(options: TowerOptions) -> Result<Self> {
+        let tower = Tower::start(options).await?;
         tower.wait_ready(SOON).await?;
         let beacon = Beacon::start(BeaconOptions::of(tower.grpc())).await?;
         beacon.wait_ready(SOON).await?;

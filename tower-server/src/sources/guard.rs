@@ -292,7 +292,7 @@ impl Guard {
         }
     }
 
-    fn hold(&mut self, key: EndpointKey, scope: Scope, Shrink { largest, left }: Shrink, now: Instant) {
+    fn hold(&mut self, key: EndpointKey, scope: Scope, shrink: Shrink, now: Instant) {
         let since = match self.missing.get(&key) {
             Some(Missing::Waiting { since }) => *since,
             Some(Missing::Held { .. }) | None => now,
@@ -302,7 +302,7 @@ impl Guard {
             let id = self.next_id;
             self.next_id += 1;
             self.holding.insert(scope.clone(), id);
-            self.holds.insert(id, Hold { scope, since: now, largest, left, endpoints: BTreeMap::new() });
+            self.holds.insert(id, Hold::new(scope, now, shrink));
             id
         });
         self.missing.insert(key.clone(), Missing::Held { hold: id });

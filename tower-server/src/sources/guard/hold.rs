@@ -2,6 +2,7 @@
 //! shown of them, and what is kept of them on disk.
 
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     net::IpAddr,
     sync::Arc,
@@ -10,6 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::sizes::Shrink;
 use crate::sources::model::EndpointKey;
 
 /// So many endpoints of a hold are listed; the others are only counted.
@@ -26,7 +28,9 @@ pub(super) enum Scope {
 #[derive(Debug)]
 pub(super) struct Hold {
     pub(super) scope: Scope,
-    pub(super) since: Instant,
+    since: Instant,
+    /// The same, for people: worked out once, so that it does not waver with the clocks.
+    since_unix_ms: OnceCell<u64>,
     pub(super) largest: u64,
     pub(super) left: u64,
     /// Each with the time until which it stays.
@@ -56,12 +60,6 @@ impl Now {
     /// A time to come. The wall clock may have been set meanwhile: never later than `longest` from now.
     fn to_deadline(self, unix_ms: u64, longest: Duration) -> Instant {
         self.at + Duration::from_millis(unix_ms.saturating_sub(self.unix_ms)).min(longest)
-    }
-
-    /// A time in the past.
-    fn to_beginning(self, unix_ms: u64) -> Instant {
-        let elapsed = Duration::from_millis(self.unix_ms.saturating_sub(unix_ms));
-        self.at.checked_sub(elapsed).unwrap_or(self.at)
     }
 }
 
@@ -124,6 +122,14 @@ impl Record {
 }
 
 impl Hold {
+    pub(super) fn new(scope: Scope, since: Instant, Shrink { largest, left }: Shrink) -> Self {
+        Self { scope, since, since_unix_ms: OnceCell::new(), largest, left, endpoints: BTreeMap::new() }
+    }
+
+    fn since_unix_ms(&self, now: Now) -> u64 {
+        *self.since_unix_ms.get_or_init(|| now.to_unix_ms(self.since))
+    }
+
     pub(super) fn report(&self, source: &str, id: u64, now: Now) -> HoldReport {
         let ends = self.endpoints.values().max().map_or(now.at, |until| *until);
         HoldReport {
@@ -133,7 +139,7 @@ impl Hold {
                 Scope::Service(service) => Some(service.to_string()),
                 Scope::Source => None,
             },
-            since_unix_ms: now.to_unix_ms(self.since),
+            since_unix_ms: self.since_unix_ms(now),
             ends_unix_ms: now.to_unix_ms(ends),
             largest: self.largest,
             left: self.left,
@@ -154,7 +160,7 @@ impl Hold {
                 Scope::Service(service) => Some(service.to_string()),
                 Scope::Source => None,
             },
-            since_unix_ms: now.to_unix_ms(self.since),
+            since_unix_ms: self.since_unix_ms(now),
             largest: self.largest,
             left: self.left,
             endpoints: self
@@ -178,7 +184,8 @@ impl Hold {
         });
         Self {
             scope: record.service.as_deref().map_or(Scope::Source, |service| Scope::Service(service.into())),
-            since: now.to_beginning(record.since_unix_ms),
+            since: now.at,
+            since_unix_ms: OnceCell::from(record.since_unix_ms),
             largest: record.largest,
             left: record.left,
             endpoints: endpoints.collect(),
