@@ -10,7 +10,7 @@ use crate::xds::{
     delta::Delta,
     kind::{Mode, ResourceType, Scope},
     node::Identity,
-    protocol::{Limits, Protocol},
+    protocol::Limits,
     session::Session,
     sotw::Sotw,
     testing::{
