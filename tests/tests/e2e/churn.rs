@@ -6,19 +6,11 @@ use tower_tests::{Upstream, rounds};
 
 use crate::{
     registrar::{Format, Registrar, Registration},
-    support::{Mesh, answered_by, callers},
+    support::{Mesh, answered_by, callers, seed},
 };
 
 /// Few enough that losing all but one at a time is never a mass loss, which would be held.
 const UPSTREAMS: usize = 5;
-
-/// The seed of `TOWER_SEED`, or a new one; shown when the test fails, to have it fail again.
-fn seed() -> u64 {
-    let given = std::env::var("TOWER_SEED").ok().and_then(|seed| seed.parse().ok());
-    let seed = given.unwrap_or_else(rand::random);
-    eprintln!("TOWER_SEED={seed}");
-    seed
-}
 
 #[tokio::test]
 async fn traffic_follows_any_sequence() -> Result<()> {

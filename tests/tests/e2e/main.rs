@@ -4,6 +4,7 @@
 //! One program for all of them, so that it is linked once and the ZooKeeper is started once.
 
 mod beacons;
+mod chaos;
 mod churn;
 mod commands;
 mod demo;

@@ -69,6 +69,14 @@ pub(crate) async fn still_answered_by(caller: &Caller<'_>, host: &str, names: &[
     Ok(())
 }
 
+/// The seed of `TOWER_SEED`, or a new one; shown when the test fails, to have it fail again.
+pub(crate) fn seed() -> u64 {
+    let given = std::env::var("TOWER_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or_else(rand::random);
+    eprintln!("TOWER_SEED={seed}");
+    seed
+}
+
 /// What Tower says of its only source.
 pub(crate) struct SourceStatus {
     pub(crate) state: String,
