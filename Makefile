@@ -29,10 +29,11 @@ test: ## All that CI checks: format, lints, licences, and every test
 	cargo clippy --workspace --all-targets -- -D warnings
 	$(DENY) check licenses bans sources
 	@$(DENY) check advisories || echo 'advisories: not clean, or the database is out of reach (not fatal)' >&2
+	scripts/check-deploy
 	cargo build --workspace
 	cargo test --workspace
 
-check-long: ## The same tests with many more rounds: soaks and long randomised runs
+check-long: ## The same tests with many more rounds: soaks, fuzzing and long randomised runs
 	scripts/setup
 	cargo build --workspace
 	TOWER_LONG=1 cargo test --workspace

@@ -5,14 +5,18 @@ use std::{fmt::Write, sync::Arc};
 use actix_web::{HttpResponse, Responder, get, web};
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
+use serde::Deserialize;
 use serde_json::json;
-use tower_common::telemetry;
+use tower_common::{
+    telemetry,
+    tls::{ClientFiles, Reloading},
+};
 
 use crate::{
     link::LinkState,
     metrics::{Metrics, Times},
     mirror::{Mirror, MirrorSummary},
-    xds::Clients,
+    xds::{Clients, dump::dump, statics::Problems},
 };
 
 /// What the pages are made of.
@@ -24,8 +28,16 @@ pub struct AppState {
     pub link: Arc<Mutex<LinkState>>,
     /// The xDS clients.
     pub clients: Clients,
+    /// What is wrong with the static resources, if there are any.
+    pub static_problems: Option<Problems>,
+    /// Beyond so many services the page warns.
+    pub warn_services: usize,
     /// Times of events.
     pub metrics: Metrics,
+    /// The certificate, if the link has TLS.
+    pub tls: Option<Reloading<ClientFiles>>,
+    /// Snapshots that were set aside at the start, and why.
+    pub set_aside: Arc<[String]>,
     /// All metrics.
     pub registry: Arc<Registry>,
 }
@@ -37,6 +49,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
         .service(web::resource(["/ready", "/readyz"]).route(web::get().to(ready)))
         .service(metrics)
         .service(status)
+        .service(config_dump)
         .service(index)
         .default_service(web::to(not_found));
 }
@@ -65,11 +78,26 @@ async fn metrics(state: web::Data<AppState>) -> impl Responder {
 async fn status(state: web::Data<AppState>) -> impl Responder {
     HttpResponse::Ok().json(json!({
         "link": *state.link.lock(),
+        "tls": state.tls.as_ref().map(Reloading::status),
         "mirror": state.mirror.lock().summary(),
         "clients": state.clients.snapshot(),
+        "static_problems": state.static_problems.as_ref().map(|problems| problems.borrow().clone()),
         "tower_heard_age_seconds": Times::age_seconds(&state.metrics.times.tower_heard),
+        "snapshots_set_aside": *state.set_aside,
         "snapshot_age_seconds": Times::age_seconds(&state.metrics.times.snapshot_taken),
     }))
+}
+
+#[derive(Deserialize)]
+struct DumpQuery {
+    /// Only the clients with this node id.
+    node: Option<String>,
+}
+
+/// What each client was sent; secrets are left out.
+#[get("/config_dump")]
+async fn config_dump(state: web::Data<AppState>, query: web::Query<DumpQuery>) -> impl Responder {
+    HttpResponse::Ok().json(dump(&state.clients, query.node.as_deref()).await)
 }
 
 #[get("/")]
@@ -94,12 +122,23 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
         (None, None) => writeln!(page, "tower     connecting")?,
     }
     writeln!(page, "          heard {:.1} s ago", Times::age_seconds(&times.tower_heard))?;
+    if let Some(tls) = &state.tls {
+        writeln!(page, "          TLS: {}", tls.status())?;
+    }
     let complete = if mirror.complete { "complete" } else { "NOT COMPLETE: nothing is served yet" };
     writeln!(
         page,
         "\nstore     revision {}, {} resources, {} services, {complete}",
         mirror.revision, mirror.resources, mirror.services
     )?;
+    if mirror.services > state.warn_services {
+        writeln!(
+            page,
+            "          WARNING: {} services are more than {}, and each Envoy is served all of them, at about \
+             75 KiB each",
+            mirror.services, state.warn_services
+        )?;
+    }
     for source in &mirror.sources {
         writeln!(page, "          source {} is {} at {}", source.id, source.state, source.index)?;
     }
@@ -107,6 +146,12 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
         writeln!(page, "          {} has no host name: {}", refused.service, refused.reason)?;
     }
     writeln!(page, "\nsnapshot  {:.1} s old (-1: none)", Times::age_seconds(&times.snapshot_taken))?;
+    for reason in state.set_aside.iter() {
+        writeln!(page, "          SET ASIDE {reason}")?;
+    }
+    for problem in state.static_problems.iter().flat_map(|problems| problems.borrow().clone()) {
+        writeln!(page, "\nfiles     {problem}")?;
+    }
     let clients = state.clients.reports();
     writeln!(page, "\nclients   {} xDS streams", clients.len())?;
     for client in &clients {
@@ -118,5 +163,18 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
             )?;
         }
     }
-    writeln!(page, "\nmore      /status  /metrics  /ready  /healthz")
+    for client in state.clients.snapshot() {
+        for kept in &client.quarantined {
+            writeln!(
+                page,
+                "          {} CANNOT TAKE {} {} {}: {}",
+                client.node_id,
+                kept.r#type.as_str(),
+                kept.name,
+                kept.version,
+                kept.message
+            )?;
+        }
+    }
+    writeln!(page, "\nmore      /status  /config_dump?node=ID  /metrics  /ready  /healthz")
 }

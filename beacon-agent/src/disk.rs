@@ -1,5 +1,7 @@
 //! Keeps the snapshot on disk in step with the mirror, off the hot path.
 
+mod starts;
+
 use std::{
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -13,10 +15,11 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tower_common::{
     clock,
-    snapshot::{self, SnapshotDir},
+    snapshot::{self, Rejected, SnapshotDir, SnapshotError},
 };
 use tracing::{error, info, warn};
 
+pub use self::starts::{Starts, settle};
 use crate::{
     metrics::{Metrics, Times},
     mirror::Mirror,
@@ -26,26 +29,57 @@ use crate::{
 /// is only newness: Tower sends it again.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Fills the mirror from the newest snapshot that can be used.
-pub fn restore(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: &Metrics) {
+/// What snapshots may cost the disk on average: a large one waits longer for the next.
+const BYTES_PER_SECOND: u64 = 1 << 20;
+
+/// Starts in a row from a snapshot, none of which became ready, after which it is set aside.
+const MAX_STARTS: u32 = 3;
+
+/// How long a restored state is held back for Tower's answer. Towers that refuse end the wait at once.
+const TOWER_MAY_ANSWER: Duration = Duration::from_millis(800);
+
+/// Serves what was restored, unless Tower answers in time.
+pub async fn serve_in_time(mirror: Arc<Mutex<Mirror>>) {
+    tokio::time::sleep(TOWER_MAY_ANSWER).await;
+    mirror.lock().serve_from_disk();
+}
+
+/// Fills the mirror from the newest snapshot that can be used. Returns what was set aside, and why.
+pub fn restore(
+    dir: &SnapshotDir,
+    starts: &Starts,
+    scope: &str,
+    mirror: &Mutex<Mirror>,
+    metrics: &Metrics,
+) -> Vec<String> {
+    let failed = starts.begin();
+    let unready = if failed >= MAX_STARTS {
+        starts.begin_anew();
+        dir.set_aside(SnapshotError::Unready(failed))
+    } else {
+        None
+    };
     let loaded = dir.load(scope);
-    for rejected in &loaded.rejected {
+    let set_aside = unready.iter().chain(&loaded.rejected).map(|Rejected { path, reason }| {
         metrics.snapshots_rejected.inc();
-        let (path, reason) = (rejected.path.display(), &rejected.reason);
-        error!(%path, %reason, "a snapshot cannot be used, and is set aside");
-    }
+        let path = path.display();
+        error!(%path, %reason, "a snapshot is set aside");
+        format!("{path}: {reason}")
+    });
+    let set_aside = set_aside.collect();
     let Some(snapshot) = loaded.snapshot else {
         info!("there is no snapshot to start from");
-        return;
+        return set_aside;
     };
     let (resources, taken_unix_ms) = (snapshot.store.len(), snapshot.taken_unix_ms);
     metrics.times.snapshot_taken.store(taken_unix_ms, Ordering::Relaxed);
     mirror.lock().restore(snapshot);
     info!(resources, taken_unix_ms, "restored from the snapshot");
+    set_aside
 }
 
-/// Writes a snapshot whenever `changed` has been notified, not too often, and a last one when it is
-/// time to stop.
+/// Writes a snapshot whenever `changed` has been notified, not too often, again if that failed, and a last
+/// one when it is time to stop.
 pub async fn run(
     dir: SnapshotDir,
     scope: String,
@@ -55,28 +89,64 @@ pub async fn run(
     stopping: CancellationToken,
 ) {
     let mut not_before = Instant::now();
+    let mut failed = false;
     loop {
-        tokio::select! {
-            () = stopping.cancelled() => break,
-            () = changed.notified() => {}
+        if !failed {
+            tokio::select! {
+                biased;
+                () = changed.notified() => {}
+                () = stopping.cancelled() => return,
+            }
         }
         // What changes meanwhile is in the same snapshot.
         tokio::select! {
             () = stopping.cancelled() => {}
             () = sleep_until(not_before) => {}
         }
-        not_before = Instant::now() + INTERVAL;
-        write(&dir, &scope, &mirror, &metrics).await;
+        let began = Instant::now();
+        let written = write(&dir, &scope, &mirror, &metrics).await;
+        not_before = began + pause(written.bytes);
+        failed = written.failed;
+        if failed && stopping.is_cancelled() {
+            return;
+        }
     }
 }
 
-async fn write(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: &Metrics) {
-    let taken = clock::unix_millis();
-    let file = snapshot::encode(mirror.lock().store(), scope, taken);
-    let bytes = file.len() as u64;
-    let dir = dir.clone();
-    let written = tokio::task::spawn_blocking(move || dir.write(&file)).await;
-    match written.expect("writing does not panic") {
+/// How long to wait after a snapshot of this size.
+fn pause(bytes: u64) -> Duration {
+    INTERVAL.max(Duration::from_millis(bytes.saturating_mul(1000) / BYTES_PER_SECOND))
+}
+
+/// What became of an attempt to write.
+struct Written {
+    /// How many bytes were written, or were to be.
+    bytes: u64,
+    /// The disk does not have what there is to keep.
+    failed: bool,
+}
+
+async fn write(dir: &SnapshotDir, scope: &str, mirror: &Arc<Mutex<Mirror>>, metrics: &Metrics) -> Written {
+    let (dir, scope, mirror) = (dir.clone(), scope.to_owned(), mirror.clone());
+    // What changes from here on may not be in the file.
+    let unsaved = metrics.times.unsaved.swap(0, Ordering::Relaxed);
+    let written = tokio::task::spawn_blocking(move || {
+        let taken = clock::unix_millis();
+        let file = {
+            let mirror = mirror.lock();
+            // A store that is being compared with Tower's is not one that Tower published. There is another
+            // notification when it is.
+            if !mirror.is_sound() {
+                return None;
+            }
+            snapshot::encode(mirror.store(), &scope, taken)
+        };
+        Some((dir.write(&file), file.len() as u64, taken))
+    });
+    let Some((written, bytes, taken)) = written.await.expect("writing does not panic") else {
+        return Written { bytes: 0, failed: false };
+    };
+    match &written {
         Ok(()) => {
             metrics.snapshot_writes.inc();
             metrics.snapshot_bytes.inc_by(bytes);
@@ -84,8 +154,22 @@ async fn write(dir: &SnapshotDir, scope: &str, mirror: &Mutex<Mirror>, metrics: 
         }
         Err(failure) => {
             metrics.snapshot_errors.inc();
+            metrics.times.unsaved.store(unsaved, Ordering::Relaxed);
             let age_seconds = Times::age_seconds(&metrics.times.snapshot_taken);
             warn!(%failure, age_seconds, "the snapshot cannot be written; the last one stays");
         }
+    }
+    Written { bytes, failed: written.is_err() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_disk_is_written_to_at_a_bounded_rate() {
+        assert_eq!(pause(0), INTERVAL);
+        assert_eq!(pause(5 << 20), INTERVAL);
+        assert_eq!(pause(100 << 20), Duration::from_secs(100));
     }
 }

@@ -1,6 +1,9 @@
 //! The link to Tower: one stream at a time, to one of the Towers, for ever.
 
+pub mod dialer;
+mod flushes;
 mod report;
+mod secure;
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,30 +15,30 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at},
 };
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, transport::Endpoint};
+use tonic::Status;
 use tower_common::{
     FEATURE_LEVEL,
     backoff::Backoff,
     clock,
     delivery::{DeliveryError, Event, Staging},
+    digest::Buckets,
 };
 use tower_proto::v1::{self, sync_client::SyncClient, watch_request::Request};
 use tracing::{debug, info, warn};
 
-use self::report::Reporter;
+use self::{
+    dialer::{DialError, Dialer, chain},
+    flushes::Flushes,
+    report::Reporter,
+};
 use crate::{
     metrics::{EndLabels, EndReason, Metrics, Times},
     mirror::Mirror,
     xds::Clients,
 };
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-
 /// How long a Tower may take to accept a stream.
 const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What Tower may send before the Beacon has read it.
-const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 
 /// Tower cuts far below this.
 const MAX_RESPONSE_BYTES: usize = 4 << 20;
@@ -51,6 +54,8 @@ const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Link {
     /// The Towers.
     pub towers: Vec<String>,
+    /// How to connect to one.
+    pub dialer: Dialer,
     /// The mesh or region.
     pub scope: String,
     /// How the Beacon introduces itself.
@@ -81,13 +86,13 @@ pub struct LinkState {
 /// Why a stream ended.
 #[derive(Debug, thiserror::Error)]
 enum End {
-    #[error("it cannot be reached: {0}")]
-    Connect(#[from] tonic::transport::Error),
-    #[error("it refuses: {0}")]
+    #[error("{0}")]
+    Dial(#[from] DialError),
+    #[error("it refuses: {}", chain(.0))]
     Refused(Status),
     #[error("it did not accept the stream within {} s", WELCOME_TIMEOUT.as_secs())]
     NotAccepted,
-    #[error("the stream broke: {0}")]
+    #[error("the stream broke: {}", chain(.0))]
     Broken(Status),
     #[error("it ended the stream")]
     Closed,
@@ -102,7 +107,7 @@ enum End {
 impl End {
     fn reason(&self) -> EndReason {
         match self {
-            Self::Connect(_) | Self::Refused(_) | Self::NotAccepted => EndReason::Refused,
+            Self::Dial(_) | Self::Refused(_) | Self::NotAccepted => EndReason::Refused,
             Self::Broken(_) | Self::Closed => EndReason::Broken,
             Self::Silent(_) => EndReason::Silent,
             Self::Goodbye(_) => EndReason::Goodbye,
@@ -119,11 +124,15 @@ pub async fn run(link: Link) {
     let start = usize::from(blake3::hash(link.node.id.as_bytes()).as_bytes()[0]);
     for attempt in start.. {
         let tower = &link.towers[attempt % link.towers.len()];
-        let mut accepted = false;
-        let end = follow(&link, tower, &mut accepted).await;
-        let Err(end) = end;
-        if accepted {
+        let mut progress = Progress::default();
+        let Err(end) = follow(&link, tower, &mut progress).await;
+        if progress.delivered {
+            // A welcome alone proves nothing: what follows it may be what ends each stream.
             backoff.reset();
+        }
+        if attempt >= start + link.towers.len() - 1 {
+            // None of them has answered.
+            link.mirror.lock().serve_from_disk();
         }
         link.metrics.link_ends.get_or_create(&EndLabels { reason: end.reason() }).inc();
         let mut wait = backoff.next_wait(&mut rng);
@@ -140,14 +149,15 @@ pub async fn run(link: Link) {
     }
 }
 
-async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::convert::Infallible, End> {
-    let channel = Endpoint::from_shared(format!("http://{tower}"))?
-        .connect_timeout(CONNECT_TIMEOUT)
-        .tcp_nodelay(true)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(STREAM_WINDOW_BYTES)
-        .connect()
-        .await?;
+/// How far a stream has come.
+#[derive(Debug, Default)]
+struct Progress {
+    accepted: bool,
+    delivered: bool,
+}
+
+async fn follow(link: &Link, tower: &str, progress: &mut Progress) -> Result<std::convert::Infallible, End> {
+    let channel = link.dialer.connect(tower).await?;
     let (requests, receiver) = mpsc::channel(4);
     requests.try_send(hello(link)).expect("the channel is new");
     let mut client = SyncClient::new(channel).max_decoding_message_size(MAX_RESPONSE_BYTES);
@@ -162,6 +172,7 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
     let mut reporter = Reporter::new(link.clients.clone());
     let mut report_tick = interval(REPORT_INTERVAL);
     report_tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut flushes = Flushes::new();
     // Silence is measured from the last response, whatever else happens here.
     let mut deadline = Instant::now() + silence_limit;
     loop {
@@ -170,8 +181,12 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
                 .map_err(|_| End::Silent(silence_limit))?
                 .map_err(End::Broken)?
                 .ok_or(End::Closed)?,
+            () = flushes.due() => {
+                flushes.flush(link);
+                continue;
+            }
             _ = report_tick.tick() => {
-                if *accepted
+                if progress.accepted
                     && let Some(report) = reporter.changed(&link.mirror)
                     && requests.try_send(request(Request::Report(report.clone()))).is_ok()
                 {
@@ -184,7 +199,8 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
         for event in staging.accept(response)? {
             match event {
                 Event::Welcome(welcome) => {
-                    *accepted = true;
+                    progress.accepted = true;
+                    link.mirror.lock().begin(&welcome.tower);
                     silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
                     note_connected(link, tower, &welcome);
                 }
@@ -192,16 +208,25 @@ async fn follow(link: &Link, tower: &str, accepted: &mut bool) -> Result<std::co
                     let revision = delivery.to_revision;
                     let changed = link.mirror.lock().deliver(delivery)?;
                     debug!(revision, changed, "applied");
+                    progress.delivered = true;
                     link.metrics.deliveries.inc();
-                    if changed {
-                        link.changed.notify_one();
-                    }
+                    flushes.wanted();
                 }
                 Event::Heartbeat(heartbeat) => {
                     link.mirror.lock().heartbeat(heartbeat)?;
+                    flushes.wanted();
+                }
+                Event::AskBuckets(count) => {
+                    let buckets = link.mirror.lock().buckets(count.min(Buckets::MAX));
+                    say(&requests, Request::Buckets(buckets)).await?;
                 }
                 Event::Goodbye(goodbye) => return Err(End::Goodbye(goodbye)),
             }
+        }
+        let comparison = link.mirror.lock().take_comparison();
+        if let Some(buckets) = comparison {
+            info!(tower, "the store differs from Tower's, which is asked for the difference");
+            say(&requests, Request::Buckets(buckets)).await?;
         }
         deadline = Instant::now() + silence_limit;
     }
@@ -215,19 +240,22 @@ fn note_connected(link: &Link, tower: &str, welcome: &v1::Welcome) {
 }
 
 fn hello(link: &Link) -> v1::WatchRequest {
-    let mirror = link.mirror.lock();
-    request(Request::Hello(v1::Hello {
-        node: Some(link.node.clone()),
+    let mut hello = v1::Hello {
+        node: Some(link.dialer.introduce(&link.node)),
         scope: link.scope.clone(),
         feature_level: FEATURE_LEVEL,
         interest: Some(v1::Interest { all: true, services: Vec::new() }),
-        positions: report::positions(&mirror),
-        digest: Some(mirror.store().digest().to_proto()),
-        tower: String::new(),
-        revision: 0,
-    }))
+        ..Default::default()
+    };
+    link.mirror.lock().introduce(&mut hello);
+    request(Request::Hello(hello))
 }
 
 fn request(request: Request) -> v1::WatchRequest {
     v1::WatchRequest { request: Some(request) }
+}
+
+/// Says something, once there is room; what is said before is on its way.
+async fn say(requests: &mpsc::Sender<v1::WatchRequest>, what: Request) -> Result<(), End> {
+    requests.send(request(what)).await.map_err(|_| End::Closed)
 }

@@ -1,7 +1,7 @@
 //! Metrics of the link, the mirror and the snapshot. The xDS server brings its own.
 
 use std::{
-    fmt,
+    fmt::{self, Write},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -11,7 +11,7 @@ use std::{
 use parking_lot::Mutex;
 use prometheus_client::{
     collector::Collector,
-    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeLabelValue, EncodeMetric},
+    encoding::{DescriptorEncoder, EncodeLabelSet, EncodeLabelValue, EncodeMetric, LabelValueEncoder},
     metrics::{counter::Counter, family::Family, gauge::ConstGauge},
     registry::Registry,
 };
@@ -47,10 +47,12 @@ pub struct Times {
     pub tower_heard: AtomicU64,
     /// When the snapshot on disk was taken.
     pub snapshot_taken: AtomicU64,
+    /// When the oldest change was served that the disk does not have; 0 if it has all.
+    pub unsaved: AtomicU64,
 }
 
 /// Why a stream to a Tower ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndReason {
     /// Tower could not be reached, or refused.
     Refused,
@@ -62,6 +64,19 @@ pub enum EndReason {
     Goodbye,
     /// A response could not be used.
     Invalid,
+}
+
+impl EncodeLabelValue for EndReason {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
+        let word = match self {
+            Self::Refused => "refused",
+            Self::Broken => "broken",
+            Self::Silent => "silent",
+            Self::Goodbye => "goodbye",
+            Self::Invalid => "invalid",
+        };
+        encoder.write_str(word)
+    }
 }
 
 /// The label of [`Metrics::link_ends`].
@@ -96,6 +111,12 @@ impl Times {
     /// Notes that an event happened now.
     pub fn note(time: &AtomicU64) {
         time.store(clock::unix_millis(), Ordering::Relaxed);
+    }
+
+    /// Notes that something is served that the disk does not have.
+    pub fn note_unsaved(&self) {
+        let now = clock::unix_millis();
+        let _ = self.unsaved.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// How long ago an event was, in seconds; negative if it never was.
@@ -135,6 +156,11 @@ impl Collector for MirrorCollector {
             "beacon_snapshot_age_seconds",
             "Time since the snapshot on disk was taken; -1 if there is none",
             Times::age_seconds(&self.times.snapshot_taken),
+        )?;
+        gauge(
+            "beacon_snapshot_behind_seconds",
+            "Time since the oldest change that the disk does not have; 0 if it has all",
+            Times::age_seconds(&self.times.unsaved).max(0.0),
         )
     }
 }

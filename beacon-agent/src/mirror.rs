@@ -1,28 +1,60 @@
 //! The mirror: a copy of Tower's store, and the composition that is served from it.
+//!
+//! It follows one Tower at a time, and never back in time: what a Tower says of a source is followed only
+//! as far as that Tower has read it at least as far as the mirror. After each delivery the mirror's digest
+//! is compared with Tower's. Where they differ without a reason the last state stays in service, and Tower
+//! is asked, by the digests of buckets, for what makes them equal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tokio::sync::watch;
 use tower_common::{
-    delivery::{self, Delivery, DeliveryError},
+    delivery::{self, Delivery, DeliveryError, Scope},
+    digest::Buckets,
     snapshot::Snapshot,
+    standing::{Standing, standing},
     store::{Changes, Store, Transaction, is_complete},
     view::{Composition, composer::Composer},
 };
 use tower_proto::v1;
 
-/// A store, always in step with what is served.
+/// A store, in step with what is served.
 #[derive(Debug)]
 pub struct Mirror {
-    scope: String,
     store: Store,
     composer: Composer,
     composed: watch::Sender<Composition>,
-    /// Sources that the Tower of the current stream is still reading.
-    loading: BTreeSet<String>,
+    /// What has been applied and not yet composed.
+    uncomposed: Changes,
+    stream: Stream,
+    /// The run of a Tower and its revision to which the store is equal.
+    at: Option<(String, u64)>,
+    /// The store could not be made equal to a Tower's: the next start is to take nothing from it.
+    distrusted: bool,
+    /// The store is from disk, and Tower may be about to tell what has changed since.
+    held_back: bool,
     revision: u64,
     deliveries: u64,
+}
+
+/// What is known of the stream that is being followed.
+#[derive(Debug, Default)]
+struct Stream {
+    /// The run of the Tower.
+    tower: String,
+    /// Whether something has been delivered.
+    begun: bool,
+    /// The sources that are not followed in everything.
+    aside: BTreeMap<String, Standing>,
+    /// The sources that Tower is still reading.
+    loading: BTreeSet<String>,
+    /// The store differs from Tower's without a reason.
+    differs: bool,
+    /// Tower has read a source as far as the mirror, so that it can be followed from here.
+    caught_up: bool,
+    /// Tower has been asked for what differs.
+    comparing: bool,
 }
 
 /// A mirror, for people.
@@ -42,6 +74,9 @@ pub struct MirrorSummary {
     pub refused: Vec<Refused>,
     /// What Tower says of its sources.
     pub sources: Vec<SourceSummary>,
+    /// Whether the store is equal to that of the Tower that is followed. If not, sources are still being
+    /// read or behind there, or the difference is being looked for.
+    pub equal_to_tower: bool,
 }
 
 /// A service that cannot be called by name.
@@ -70,11 +105,14 @@ impl Mirror {
     /// An empty mirror of a scope.
     pub fn new(scope: &str) -> Self {
         Self {
-            scope: scope.to_owned(),
             store: Store::new(),
             composer: Composer::new(scope),
             composed: watch::Sender::new(Composition::default()),
-            loading: BTreeSet::new(),
+            uncomposed: Changes::default(),
+            stream: Stream::default(),
+            at: None,
+            distrusted: false,
+            held_back: false,
             revision: 0,
             deliveries: 0,
         }
@@ -90,12 +128,49 @@ impl Mirror {
         &self.store
     }
 
+    /// Whether the store is a state that may be served, and kept on disk.
+    pub fn is_sound(&self) -> bool {
+        !self.stream.differs && !self.distrusted
+    }
+
     /// The revision of Tower that was applied last.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Starts from a snapshot. To be called before anything is delivered.
+    /// What a hello says of the mirror's state.
+    pub fn introduce(&self, hello: &mut v1::Hello) {
+        if self.distrusted {
+            return;
+        }
+        hello.positions = self.positions();
+        hello.digest = Some(self.store.digest().to_proto());
+        if let Some((tower, revision)) = &self.at {
+            hello.tower.clone_from(tower);
+            hello.revision = *revision;
+        }
+    }
+
+    /// How far each source has been read.
+    pub fn positions(&self) -> Vec<v1::Position> {
+        self.store.sources().filter_map(|status| status.position.clone()).collect()
+    }
+
+    /// The digests of the store's buckets.
+    pub fn buckets(&self, count: u32) -> v1::Buckets {
+        Buckets::of(self.store.iter(), count).to_proto()
+    }
+
+    /// Whether Tower is to be asked now for what differs; it counts as asked then.
+    pub fn take_comparison(&mut self) -> Option<v1::Buckets> {
+        let wanted = (self.stream.differs || self.stream.caught_up) && !self.stream.comparing;
+        self.stream.comparing |= wanted;
+        wanted.then(|| self.buckets(Buckets::count_for(self.store.len())))
+    }
+
+    /// Starts from a snapshot. To be called before anything is delivered. It is held back until
+    /// [`Mirror::serve_from_disk`], or until Tower has delivered: an Envoy that has newer endpoints than
+    /// the disk is not to be given old ones for the moment that Tower needs to answer.
     pub fn restore(&mut self, snapshot: Snapshot) {
         self.store = snapshot.store;
         let stale = self.store.sources().cloned().map(|mut status| {
@@ -106,53 +181,97 @@ impl Mirror {
         });
         let sources = stale.collect();
         self.store.apply(Transaction { sources, ..Transaction::default() });
-        self.compose_anew();
+        let everything = Changes {
+            upserted: self.store.iter().map(|resource| resource.key().clone()).collect(),
+            removed: Vec::new(),
+            sources: true,
+        };
+        self.uncomposed.merge(everything);
+        self.held_back = true;
     }
 
-    /// Applies a delivery and serves it. Returns whether the store changed.
+    /// Serves what was restored, as Tower does not answer.
+    pub fn serve_from_disk(&mut self) {
+        if std::mem::take(&mut self.held_back) {
+            self.flush();
+        }
+    }
+
+    /// A stream of this run of a Tower begins.
+    pub fn begin(&mut self, tower: &str) {
+        self.stream = Stream { tower: tower.to_owned(), ..Stream::default() };
+    }
+
+    /// Applies a delivery, to be served with the next [`Mirror::flush`]. Returns whether the store changed.
     ///
     /// # Errors
-    /// If the store is then not what Tower has. It must be fetched again in full; until then the last
-    /// state is served.
+    /// If the store cannot be made equal to Tower's. The last state is served until another stream has
+    /// delivered everything.
     pub fn deliver(&mut self, delivery: Delivery) -> Result<bool, DeliveryError> {
-        if delivery.full {
-            self.loading.clear();
+        let whole = match &delivery.scope {
+            Scope::Everything | Scope::Buckets { .. } => true,
+            Scope::Changes | Scope::Sources(_) => !self.stream.begun,
+        };
+        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
+        let sources = delivery.transaction.sources.clone();
+        self.note_loading(&sources, whole);
+        // Who has followed a source on this stream goes on doing so.
+        let mut undecided: BTreeSet<String> = BTreeSet::new();
+        if whole {
+            undecided.extend(std::mem::take(&mut self.stream.aside).into_keys());
+            self.stream.caught_up = false;
+            self.stream.comparing = false;
         }
-        self.note_loading(&delivery.transaction.sources);
-        let (full, revision) = (delivery.full, delivery.to_revision);
-        let digest = delivery.digest.clone();
-        let changes = delivery.apply(&mut self.store);
-        if self.loading.is_empty() {
-            delivery::verify(&self.store, revision, &digest)?;
+        let newly_read = |source: &String| match &delivery.scope {
+            Scope::Sources(read) => read.contains(source),
+            Scope::Everything | Scope::Buckets { .. } | Scope::Changes => false,
+        };
+        for offered in &sources {
+            let first = !self.stream.begun || newly_read(&offered.source);
+            if first || undecided.contains(&offered.source) {
+                self.stand(offered);
+            }
         }
+        self.note_caught_up(&sources);
+        self.stream.begun = true;
+        let (revision, digest) = (delivery.to_revision, delivery.digest.clone());
+        let aside = &self.stream.aside;
+        let standing = |source: &str| {
+            // After a store that cannot be trusted nothing in it is worth keeping.
+            if self.distrusted {
+                return Standing::Follow;
+            }
+            aside.get(source).copied().unwrap_or(Standing::Follow)
+        };
+        let changes = delivery.apply(&mut self.store, standing);
+        let changed = !changes.is_empty();
+        self.uncomposed.merge(changes);
         self.revision = revision;
         self.deliveries += 1;
-        if full {
-            // Whatever a delivery that failed verification has left behind ends here.
-            self.compose_anew();
-        } else {
-            self.compose(&changes);
-        }
-        Ok(!changes.is_empty())
+        self.distrusted &= !compared;
+        self.held_back = false;
+        self.settle(revision, &digest, &sources, compared)?;
+        Ok(changed)
     }
 
-    /// Takes a heartbeat. Returns whether a source's state or position moved.
+    /// Takes a heartbeat. Returns whether the state or position of a source changed.
     ///
     /// # Errors
-    /// If the store is not what Tower has, as with a delivery.
+    /// If a delivery got lost, or the store cannot be made equal to Tower's.
     pub fn heartbeat(&mut self, heartbeat: v1::Heartbeat) -> Result<bool, DeliveryError> {
-        self.note_loading(&heartbeat.sources);
-        if heartbeat.revision != self.revision {
-            return Err(DeliveryError::Gap { from: heartbeat.revision, held: Some(self.revision) });
+        let v1::Heartbeat { revision, sources, digest } = heartbeat;
+        if revision != self.revision {
+            return Err(DeliveryError::Gap { from: revision, held: self.revision });
         }
-        if self.loading.is_empty() {
-            let digest = heartbeat.digest.unwrap_or_default();
-            delivery::verify(&self.store, heartbeat.revision, &digest)?;
-        }
-        let moved = Transaction { sources: heartbeat.sources, ..Transaction::default() };
+        self.note_loading(&sources, true);
+        self.note_caught_up(&sources);
+        let followed = sources.iter().filter(|status| !self.stream.aside.contains_key(&status.source));
+        let moved = Transaction { sources: followed.cloned().collect(), ..Transaction::default() };
         let changes = self.store.apply(moved);
-        self.compose(&changes);
-        Ok(changes.sources)
+        let moved = changes.sources;
+        self.uncomposed.merge(changes);
+        self.settle(revision, &digest.unwrap_or_default(), &sources, false)?;
+        Ok(moved)
     }
 
     /// For people.
@@ -163,44 +282,104 @@ impl Mirror {
             .refused()
             .map(|(service, error)| Refused { service: service.to_string(), reason: error.to_string() });
         MirrorSummary {
-            complete: composition.complete,
+            complete: self.composed.borrow().complete,
             revision: self.revision,
             deliveries: self.deliveries,
             resources: self.store.len(),
             services: composition.clusters.len(),
             refused: refused.collect(),
             sources: self.store.sources().map(source_summary).collect(),
+            equal_to_tower: self.at.as_ref().is_some_and(|(tower, _)| *tower == self.stream.tower),
         }
     }
 
-    fn note_loading(&mut self, sources: &[v1::SourceStatus]) {
+    fn note_loading(&mut self, sources: &[v1::SourceStatus], all: bool) {
+        if all {
+            self.stream.loading.clear();
+        }
         for status in sources {
             if is_complete(status.state()) {
-                self.loading.remove(&status.source);
+                self.stream.loading.remove(&status.source);
             } else {
-                self.loading.insert(status.source.clone());
+                self.stream.loading.insert(status.source.clone());
             }
         }
     }
 
-    fn compose(&mut self, changes: &Changes) {
-        if self.composer.update(&self.store, changes) {
-            self.composed.send_replace(self.composer.composition().clone());
+    /// Decides how far a source is followed.
+    fn stand(&mut self, offered: &v1::SourceStatus) {
+        match standing(self.store.source(&offered.source), offered) {
+            Standing::Follow => self.stream.aside.remove(&offered.source),
+            aside @ (Standing::Keep | Standing::Ignore) => {
+                self.stream.aside.insert(offered.source.clone(), aside)
+            }
+        };
+    }
+
+    /// Notes if Tower has now read a source far enough for it to be followed.
+    fn note_caught_up(&mut self, sources: &[v1::SourceStatus]) {
+        for offered in sources {
+            let now = standing(self.store.source(&offered.source), offered);
+            let moved = match self.stream.aside.get(&offered.source) {
+                None => false,
+                Some(Standing::Ignore) => now != Standing::Ignore,
+                Some(Standing::Keep | Standing::Follow) => now == Standing::Follow,
+            };
+            self.stream.caught_up |= moved;
         }
     }
 
-    fn compose_anew(&mut self) {
-        let everything = Changes {
-            upserted: self.store.iter().map(|resource| resource.key().clone()).collect(),
-            removed: Vec::new(),
-            sources: true,
-        };
-        let mut composer = Composer::new(&self.scope);
-        composer.update(&self.store, &everything);
-        // What has not changed keeps its place in memory: streams tell by that that it has not.
-        composer.adopt_equal_layers(self.composer.composition());
-        self.composer = composer;
-        self.composed.send_replace(self.composer.composition().clone());
+    /// Compares with Tower, and draws the conclusions.
+    fn settle(
+        &mut self,
+        revision: u64,
+        digest: &v1::Digest,
+        sources: &[v1::SourceStatus],
+        compared: bool,
+    ) -> Result<(), DeliveryError> {
+        let stream = &mut self.stream;
+        let equal = delivery::verify(&self.store, revision, digest);
+        if equal.is_ok() && stream.loading.is_empty() {
+            // There is nothing to keep aside.
+            stream.aside.clear();
+            stream.differs = false;
+            stream.caught_up = false;
+            self.at = Some((stream.tower.clone(), revision));
+            let moved = Transaction { sources: sources.to_vec(), ..Transaction::default() };
+            self.uncomposed.merge(self.store.apply(moved));
+        } else {
+            self.at = None;
+            // What Tower is still reading, and what is kept from a Tower that is behind, may differ.
+            let explained = !stream.loading.is_empty() || !stream.aside.is_empty();
+            stream.differs = !explained;
+            if !explained && compared {
+                self.distrusted = true;
+                return equal;
+            }
+        }
+        Ok(())
+    }
+
+    /// Composes what has been applied since the last time, and serves it, if it may be served and is news.
+    /// Returns whether there is something that the disk should have: positions that move alone do not count.
+    pub fn flush(&mut self) -> bool {
+        let changes = std::mem::take(&mut self.uncomposed);
+        let changed = !changes.upserted.is_empty() || !changes.removed.is_empty();
+        if !changes.is_empty() {
+            self.composer.update(&self.store, &changes);
+        }
+        if !self.is_sound() || self.held_back {
+            return changed;
+        }
+        let composition = self.composer.composition();
+        let served_anew = self.composed.send_if_modified(|served| {
+            let news = !served.is_same(composition);
+            if news {
+                served.clone_from(composition);
+            }
+            news
+        });
+        changed || served_anew
     }
 }
 
@@ -233,18 +412,37 @@ mod tests {
         v1::SourceStatus { source: "zk".into(), state: state.into(), ..Default::default() }
     }
 
-    /// Everything that a Tower has.
-    fn full(state: v1::SourceState, resources: Vec<Resource>) -> Delivery {
-        let mut store = Store::new();
-        let sources = vec![status(state)];
-        store.replace(resources.clone(), sources.clone());
+    fn at(index: u64) -> v1::SourceStatus {
+        let position = v1::Position { source: "zk".into(), incarnation: "1".into(), index };
+        v1::SourceStatus { position: Some(position), ..status(v1::SourceState::Live) }
+    }
+
+    /// A delivery from a Tower that holds `resources`.
+    fn delivery(scope: Scope, sent: Vec<Resource>, holds: &[Resource], status: v1::SourceStatus) -> Delivery {
+        let mut tower = Store::new();
+        tower.apply(Transaction { upserts: holds.to_vec(), ..Default::default() });
         Delivery {
-            full: true,
-            transaction: Transaction { upserts: resources, sources, ..Default::default() },
+            scope,
+            transaction: Transaction { upserts: sent, sources: vec![status], ..Default::default() },
             to_revision: 1,
-            digest: store.digest().to_proto(),
-            ..Default::default()
+            digest: tower.digest().to_proto(),
         }
+    }
+
+    /// Everything that a Tower has, as the first delivery of its stream.
+    fn full(mirror: &mut Mirror, status: v1::SourceStatus, holds: &[Resource]) {
+        mirror.begin("run");
+        deliver(mirror, delivery(Scope::Everything, holds.to_vec(), holds, status));
+    }
+
+    fn deliver(mirror: &mut Mirror, delivery: Delivery) {
+        mirror.deliver(delivery).unwrap();
+        mirror.flush();
+    }
+
+    fn heartbeat(holds: &[Resource], status: v1::SourceStatus) -> v1::Heartbeat {
+        let digest = delivery(Scope::Changes, vec![], holds, status.clone()).digest;
+        v1::Heartbeat { revision: 1, sources: vec![status], digest: Some(digest) }
     }
 
     fn services(mirror: &Mirror) -> Vec<String> {
@@ -255,55 +453,151 @@ mod tests {
     fn nothing_is_complete_before_a_source_is() {
         let mut mirror = Mirror::new("");
         assert!(!mirror.compositions().borrow().complete);
-        mirror.deliver(full(v1::SourceState::Loading, vec![])).unwrap();
+        full(&mut mirror, status(v1::SourceState::Loading), &[]);
         assert!(!mirror.compositions().borrow().complete);
-        mirror.deliver(full(v1::SourceState::Live, vec![])).unwrap();
+        full(&mut mirror, at(1), &[]);
         assert!(mirror.compositions().borrow().complete);
     }
 
     #[test]
     fn a_restarted_tower_that_is_still_loading_takes_nothing_away() {
-        let mut mirror = Mirror::new("");
-        mirror.deliver(full(v1::SourceState::Live, vec![endpoint("web", "10.0.0.1")])).unwrap();
-        mirror.deliver(full(v1::SourceState::Loading, vec![])).unwrap();
+        let (mut mirror, web) = (Mirror::new(""), endpoint("web", "10.0.0.1"));
+        full(&mut mirror, at(1), std::slice::from_ref(&web));
+        full(&mut mirror, status(v1::SourceState::Loading), &[]);
         assert_eq!(services(&mirror), ["web"]);
         assert!(mirror.compositions().borrow().complete);
+        // Once it has read the source, what is gone goes.
+        let api = endpoint("api", "10.0.0.1");
+        let read = Scope::Sources(vec!["zk".into()]);
+        deliver(&mut mirror, delivery(read, vec![api.clone()], &[api], at(2)));
+        assert_eq!(services(&mirror), ["api"]);
+        assert!(mirror.summary().equal_to_tower);
     }
 
     #[test]
-    fn what_differs_from_tower_is_not_served_and_healed_by_a_full_delivery() {
-        let mut mirror = Mirror::new("");
-        mirror.deliver(full(v1::SourceState::Live, vec![endpoint("web", "10.0.0.1")])).unwrap();
-        let mut wrong = full(v1::SourceState::Live, vec![endpoint("api", "10.0.0.1")]);
-        wrong.digest = v1::Digest::default();
-        assert!(mirror.deliver(wrong).is_err());
+    fn a_tower_that_is_behind_changes_nothing_until_it_has_caught_up() {
+        let (mut mirror, web, api) =
+            (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+        full(&mut mirror, at(9), std::slice::from_ref(&web));
+        full(&mut mirror, at(8), std::slice::from_ref(&api));
         assert_eq!(services(&mirror), ["web"]);
-        mirror.deliver(full(v1::SourceState::Live, vec![endpoint("api", "10.0.0.1")])).unwrap();
+        assert!(mirror.take_comparison().is_none());
+        let late = delivery(Scope::Changes, vec![endpoint("late", "10.0.0.1")], &[], at(8));
+        deliver(&mut mirror, late);
+        assert_eq!(services(&mirror), ["web"]);
+
+        mirror.heartbeat(heartbeat(std::slice::from_ref(&api), at(10))).unwrap();
+        assert!(mirror.take_comparison().is_some());
+        assert!(mirror.take_comparison().is_none(), "it has been asked");
+        let numbers = (0..1).collect();
+        let buckets = Scope::Buckets { count: 1, numbers };
+        deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(10)));
+        assert_eq!(services(&mirror), ["api"]);
+        assert!(mirror.summary().equal_to_tower);
+    }
+
+    #[test]
+    fn at_an_equal_position_nothing_is_removed_until_it_moves_on() {
+        let (mut mirror, web, api) =
+            (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+        full(&mut mirror, at(9), std::slice::from_ref(&web));
+        full(&mut mirror, at(9), std::slice::from_ref(&api));
+        assert_eq!(services(&mirror), ["api", "web"]);
+        assert!(mirror.take_comparison().is_none());
+        mirror.heartbeat(heartbeat(std::slice::from_ref(&api), at(10))).unwrap();
+        assert!(mirror.take_comparison().is_some());
+        let buckets = Scope::Buckets { count: 1, numbers: vec![0] };
+        deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(10)));
         assert_eq!(services(&mirror), ["api"]);
     }
 
     #[test]
+    fn what_differs_from_tower_is_not_served_until_it_has_been_compared() {
+        let (mut mirror, web, api) =
+            (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+        full(&mut mirror, at(1), std::slice::from_ref(&web));
+        deliver(&mut mirror, delivery(Scope::Changes, vec![api.clone()], &[], at(2)));
+        assert_eq!(services(&mirror), ["web"]);
+        assert!(!mirror.is_sound());
+        let mut hello = v1::Hello::default();
+        mirror.introduce(&mut hello);
+        assert!(hello.tower.is_empty(), "it is at no revision");
+        assert!(mirror.take_comparison().is_some());
+        let buckets = Scope::Buckets { count: 1, numbers: vec![0] };
+        deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(2)));
+        assert_eq!(services(&mirror), ["api"]);
+        mirror.introduce(&mut hello);
+        assert_eq!((hello.tower.as_str(), hello.revision), ("run", 1));
+    }
+
+    #[test]
+    fn what_cannot_be_made_equal_is_fetched_anew() {
+        let (mut mirror, web, api) =
+            (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+        full(&mut mirror, at(1), std::slice::from_ref(&web));
+        let wrong =
+            delivery(Scope::Buckets { count: 1, numbers: vec![] }, vec![], std::slice::from_ref(&api), at(2));
+        assert!(mirror.deliver(wrong).is_err());
+        assert_eq!(services(&mirror), ["web"]);
+        let mut hello = v1::Hello::default();
+        mirror.introduce(&mut hello);
+        assert_eq!(hello, v1::Hello::default(), "it has nothing that could be built on");
+        full(&mut mirror, at(2), std::slice::from_ref(&api));
+        assert_eq!(services(&mirror), ["api"]);
+        assert!(mirror.is_sound());
+    }
+
+    #[test]
+    fn the_disk_is_served_when_tower_does_not_answer() {
+        let web = endpoint("web", "10.0.0.1");
+        let restored = || {
+            let mut mirror = Mirror::new("");
+            let mut store = Store::new();
+            store.apply(Transaction {
+                upserts: vec![web.clone()],
+                sources: vec![at(5)],
+                ..Default::default()
+            });
+            mirror.restore(Snapshot { store, taken_unix_ms: 0 });
+            mirror.flush();
+            assert!(services(&mirror).is_empty() && !mirror.summary().complete);
+            mirror
+        };
+        let mut mirror = restored();
+        mirror.serve_from_disk();
+        assert_eq!(services(&mirror), ["web"]);
+        assert!(mirror.summary().complete);
+
+        let mut mirror = restored();
+        let mut compositions = mirror.compositions();
+        full(&mut mirror, at(6), &[endpoint("api", "10.0.0.1")]);
+        assert_eq!(services(&mirror), ["api"]);
+        compositions.mark_unchanged();
+        mirror.serve_from_disk();
+        assert!(!compositions.has_changed().unwrap());
+
+        // A Tower that is still reading has nothing better.
+        let mut mirror = restored();
+        full(&mut mirror, status(v1::SourceState::Loading), &[]);
+        assert_eq!(services(&mirror), ["web"]);
+    }
+
+    #[test]
     fn a_full_delivery_of_the_same_changes_nothing_for_clients() {
-        let mut mirror = Mirror::new("");
-        let delivery = || full(v1::SourceState::Live, vec![endpoint("web", "10.0.0.1")]);
-        mirror.deliver(delivery()).unwrap();
-        let before = mirror.compositions().borrow().clone();
-        mirror.deliver(delivery()).unwrap();
-        let after = mirror.compositions().borrow().clone();
-        assert!(std::sync::Arc::ptr_eq(&before.clusters, &after.clusters));
-        assert!(std::sync::Arc::ptr_eq(&before.virtual_hosts, &after.virtual_hosts));
+        let (mut mirror, web) = (Mirror::new(""), endpoint("web", "10.0.0.1"));
+        full(&mut mirror, at(1), std::slice::from_ref(&web));
+        let mut compositions = mirror.compositions();
+        compositions.mark_unchanged();
+        full(&mut mirror, at(2), std::slice::from_ref(&web));
+        assert!(!compositions.has_changed().unwrap());
     }
 
     #[test]
     fn a_heartbeat_moves_positions_and_notices_a_gap() {
         let mut mirror = Mirror::new("");
-        mirror.deliver(full(v1::SourceState::Live, vec![])).unwrap();
-        let mut moved = status(v1::SourceState::Live);
-        moved.position = Some(v1::Position { index: 9, ..Default::default() });
-        let digest = Some(mirror.store().digest().to_proto());
-        let heartbeat = v1::Heartbeat { revision: 1, sources: vec![moved], digest };
-        assert!(mirror.heartbeat(heartbeat.clone()).unwrap());
+        full(&mut mirror, at(1), &[]);
+        assert!(mirror.heartbeat(heartbeat(&[], at(9))).unwrap());
         assert_eq!(mirror.summary().sources[0].index, 9);
-        assert!(mirror.heartbeat(v1::Heartbeat { revision: 2, ..heartbeat }).is_err());
+        assert!(mirror.heartbeat(v1::Heartbeat { revision: 2, ..heartbeat(&[], at(9)) }).is_err());
     }
 }

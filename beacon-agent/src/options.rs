@@ -5,21 +5,29 @@ use std::{
     fs,
     net::{IpAddr, SocketAddr},
     path::PathBuf,
+    time::Duration,
 };
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, builder::BoolishValueParser};
+use http::uri::Authority;
 use serde::Serialize;
 use tower_common::{
-    process::{self, ProcessOptions},
+    check, config,
+    process::{CHECK_CONFIG_HELP, ProcessOptions},
     telemetry::LogFormat,
+    tls::{ClientFiles, ClientTls, TlsFile},
 };
 use tower_proto::v1;
+
+/// What to do about what has no TLS.
+const TRUST: &str = "--insecure if the network between them is to be trusted";
 
 /// Mirrors Tower's store on this host, and serves it to the local Envoys by xDS.
 #[derive(Debug, Clone, Parser, Serialize)]
 #[command(
     name = "beacon-agent",
     version,
+    after_help = CHECK_CONFIG_HELP,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]
@@ -46,9 +54,14 @@ pub struct Options {
     )]
     pub tower: Vec<String>,
 
-    /// Who this host is; default is its host name
-    #[arg(long, env = "BEACON_NODE_ID", default_value_t = host_name())]
-    pub node_id: String,
+    /// Beyond so many services, all of which each Envoy is served, the Beacon warns
+    #[arg(long, env = "BEACON_WARN_SERVICES", value_name = "COUNT", default_value_t = 500)]
+    pub warn_services: usize,
+
+    /// Who this host is; default is the first name in its certificate, or else its host name
+    #[arg(long, env = "BEACON_NODE_ID")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
 
     /// A service that runs on this host; may be repeated
     #[arg(long, env = "BEACON_WORKLOAD", value_name = "SERVICE[/CLUSTER]", value_delimiter = ',')]
@@ -66,6 +79,14 @@ pub struct Options {
     #[arg(long, env = "BEACON_XDS_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5872")]
     pub xds_listen: SocketAddr,
 
+    /// A Unix socket on which Envoys can connect as well; mode 0660, removed at the end
+    #[arg(long, env = "BEACON_XDS_SOCKET", value_name = "PATH")]
+    pub xds_socket: Option<PathBuf>,
+
+    /// A folder with Envoy's resources of the types SDS, RTDS, ECDS and SRDS, as YAML or JSON
+    #[arg(long, env = "BEACON_STATIC_RESOURCES", value_name = "DIR")]
+    pub static_resources: Option<PathBuf>,
+
     /// Where `/ready`, `/metrics` and the status pages are
     #[arg(long, env = "BEACON_ADMIN_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5873")]
     pub admin_listen: SocketAddr,
@@ -79,12 +100,31 @@ pub struct Options {
     #[arg(long, env = "BEACON_DATA_DIR", value_name = "DIR", default_value = "/var/lib/beacon")]
     pub data_dir: PathBuf,
 
+    /// A PEM file with the CAs of Towers' certificates. With it Towers are connected to by TLS, and must
+    /// be named in their certificates as in `--tower`. The files of all three flags are read again when
+    /// they change
+    #[arg(long, env = "BEACON_TLS_CA", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_ca: Option<PathBuf>,
+
+    /// A PEM file with this host's certificate and those between it and its CA, for Towers that ask for
+    /// one
+    #[arg(long, env = "BEACON_TLS_CERT", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// A PEM file with the key of that certificate
+    #[arg(long, env = "BEACON_TLS_KEY", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+
     /// The mesh or region that this host belongs to
     #[arg(long, env = "BEACON_SCOPE", default_value = "default")]
     pub scope: String,
 
-    /// Listen beyond loopback, and connect to Towers there, without TLS
-    #[arg(long, env = "BEACON_INSECURE")]
+    /// Listen beyond loopback, where there is no TLS, and connect to Towers there without TLS if
+    /// `--tls-ca` is not given
+    #[arg(long, env = "BEACON_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
 
     /// How log lines look
@@ -104,14 +144,33 @@ pub struct Options {
 /// What to do instead of running.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Print a bootstrap configuration for an Envoy on this host
+    /// Print a bootstrap configuration for an Envoy, or gRPC, on this host
     Bootstrap(BootstrapOptions),
+
+    /// Wait until the Beacon of this host is ready, so that what needs it can be started in order
+    Wait(WaitOptions),
+}
+
+/// What to wait for.
+#[derive(Debug, Clone, Args)]
+pub struct WaitOptions {
+    /// How long, such as `500ms`, `60s` or `2m`
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = config::duration)]
+    pub timeout: Duration,
+
+    /// The Beacon's admin address
+    #[arg(long, env = "BEACON_ADMIN_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5873")]
+    pub admin: SocketAddr,
+
+    /// The admin address of an Envoy that shall be ready as well
+    #[arg(long, value_name = "ADDRESS")]
+    pub envoy: Option<SocketAddr>,
 }
 
 /// What an Envoy must know before it can ask.
 #[derive(Debug, Clone, Args)]
 pub struct BootstrapOptions {
-    /// The Envoy's node id
+    /// The client's node id
     #[arg(long, default_value_t = host_name())]
     pub node_id: String,
 
@@ -123,7 +182,11 @@ pub struct BootstrapOptions {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5872")]
     pub xds_address: SocketAddr,
 
-    /// How the Envoy asks
+    /// The Unix socket on which the Beacon serves xDS; used instead of the address
+    #[arg(long, value_name = "PATH", conflicts_with = "xds_address")]
+    pub xds_socket: Option<PathBuf>,
+
+    /// What asks, and how
     #[arg(long, value_enum, default_value = "delta")]
     pub mode: XdsMode,
 
@@ -131,18 +194,32 @@ pub struct BootstrapOptions {
     #[arg(long, value_name = "PORT", default_value_t = 5874)]
     pub admin_port: u16,
 
+    /// The service whose instances share this Envoy's zones with it, for routing that prefers a zone
+    #[arg(long, value_name = "SERVICE")]
+    pub local_service: Option<String>,
+
+    /// The zone that this Envoy is in
+    #[arg(long, default_value = "")]
+    pub zone: String,
+
     /// Where this Envoy listens for calls that leave the host, if not where the Beacon says
     #[arg(long, value_name = "PORT")]
     pub egress_port: Option<u16>,
 }
 
-/// The two ways of xDS.
+/// The four ways of xDS, and a client of another kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum XdsMode {
-    /// Only what changed.
+    /// Only what changed; all types on one stream, in order.
     Delta,
-    /// State of the world.
+    /// State of the world; all types on one stream, in order.
     Sotw,
+    /// Only what changed; a stream for each type.
+    DeltaPerType,
+    /// State of the world; a stream for each type.
+    SotwPerType,
+    /// Not an Envoy, but gRPC without a proxy: what GRPC_XDS_BOOTSTRAP points to.
+    Grpc,
 }
 
 impl ProcessOptions for Options {
@@ -154,30 +231,69 @@ impl ProcessOptions for Options {
         self.dump_config
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn faults(&self) -> Vec<String> {
         if self.command.is_some() {
-            return Ok(());
+            return Vec::new();
         }
-        if self.node_id.is_empty() {
-            return Err("--node-id is empty, and this host has no name".to_owned());
+        let mut faults = Vec::new();
+        if self.node_id.as_deref().unwrap_or(&host_name()).is_empty() {
+            faults.push("--node-id is empty, and this host has no name".to_owned());
         }
-        self.node()?;
-        process::check_listeners(
-            &[("--xds-listen", self.xds_listen), ("--admin-listen", self.admin_listen)],
-            self.insecure,
-        )?;
-        match self.tower.iter().find(|tower| !is_local(tower) && !self.insecure) {
-            None => Ok(()),
-            Some(tower) => Err(format!(
-                "--tower {tower} is another host, and there is no TLS; \
-                 pass --insecure if the network to it is to be trusted"
-            )),
+        faults.extend(self.node().err());
+        let listeners = [
+            ("--xds-listen", self.xds_listen),
+            ("--admin-listen", self.admin_listen),
+            ("--egress-listen", self.egress_listen),
+        ];
+        faults.extend(check::same_address(&listeners));
+        let tls = self.tls();
+        if !self.insecure {
+            faults.extend(check::beyond_loopback(&listeners, TRUST));
+            let open = self.tower.iter().filter(|tower| !is_local(tower) && matches!(tls, Ok(None)));
+            faults.extend(open.map(|tower| {
+                format!("--tower {tower} is another host, and there is no TLS; give --tls-ca, or {TRUST}")
+            }));
         }
+        faults.extend(tls.err());
+        faults
+    }
+
+    fn faults_of_host(&self) -> Vec<String> {
+        if self.command.is_some() {
+            return Vec::new();
+        }
+        let mut faults: Vec<_> = check::data_dir("--data-dir", &self.data_dir).into_iter().collect();
+        match self.tls().ok().flatten().map(|files| check::tls(&files)) {
+            Some(Err(fault)) => faults.push(fault),
+            Some(Ok(ClientTls { certificate: Some(certificate), .. })) => {
+                let other = self.node_id.as_ref().filter(|id| !certificate.is_for(id));
+                faults.extend(other.map(|id| {
+                    format!("--node-id {id}, and --tls-cert is for {}", certificate.names().join(", "))
+                }));
+            }
+            _ => {}
+        }
+        faults
     }
 }
 
 impl Options {
-    /// How this Beacon introduces itself.
+    /// The files for TLS, if that is wanted.
+    ///
+    /// # Errors
+    /// If one is missing.
+    pub fn tls(&self) -> Result<Option<ClientFiles>, String> {
+        let identity = TlsFile::pair(self.tls_cert.as_deref(), self.tls_key.as_deref())?;
+        match &self.tls_ca {
+            Some(path) => Ok(Some(ClientFiles { ca: TlsFile::new("--tls-ca", path), identity })),
+            None if identity.is_some() => {
+                Err("--tls-cert is given without --tls-ca, which says whom to trust".to_owned())
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// How this Beacon introduces itself, if its certificate does not name it.
     ///
     /// # Errors
     /// If a label or workload is malformed.
@@ -194,7 +310,7 @@ impl Options {
             Ok(v1::Workload { service: service.to_owned(), cluster: cluster.to_owned() })
         });
         Ok(v1::Node {
-            id: self.node_id.clone(),
+            id: self.node_id.clone().unwrap_or_else(host_name),
             zone: self.zone.clone(),
             labels: labels.collect::<Result<BTreeMap<_, _>, _>>()?,
             workloads: workloads.collect::<Result<_, _>>()?,
@@ -208,12 +324,11 @@ fn host_name() -> String {
 }
 
 fn host_and_port(text: &str) -> Result<String, String> {
-    match text.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && port.parse().is_ok_and(|port: u16| port > 0) => {
-            Ok(text.to_owned())
-        }
-        _ => Err("it is not HOST:PORT".to_owned()),
-    }
+    let wrong = || format!("{text:?} is not HOST:PORT, with brackets around an IPv6 address");
+    let authority: Authority = text.parse().map_err(|_| wrong())?;
+    // An authority may name a user before the host.
+    let whole = !text.contains('@') && authority.port_u16().is_some_and(|port| port > 0);
+    if whole && !authority.host().is_empty() { Ok(text.to_owned()) } else { Err(wrong()) }
 }
 
 fn is_local(tower: &str) -> bool {
@@ -224,15 +339,13 @@ fn is_local(tower: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tower_common::config;
-
     use super::*;
 
     fn options(args: &[&str]) -> Result<Options, String> {
         let options: Options =
             config::parse_from([&["beacon-agent"], args].concat()).map_err(|error| error.to_string())?;
-        options.check()?;
-        Ok(options)
+        let faults = options.faults();
+        if faults.is_empty() { Ok(options) } else { Err(faults.join("; ")) }
     }
 
     #[test]
@@ -252,16 +365,34 @@ mod tests {
             assert!(error.contains(message), "{error:?} does not contain {message:?}");
         };
         check(&[], "--tower <HOST:PORT>");
-        check(&["--tower", "nowhere"], "it is not HOST:PORT");
-        check(&["--tower", "h:0"], "it is not HOST:PORT");
+        check(&["--tower", "nowhere"], "is not HOST:PORT");
+        for tower in ["h:0", "http://localhost:5870", "::1:5870", "a:b:c:1", "loc/al@h:1", "me@h:1", ":1"] {
+            check(&["--tower", tower], "is not HOST:PORT");
+        }
+        check(&["--tower", "localhost:1", "--egress-listen", "0.0.0.0:5875"], "--egress-listen 0.0.0.0:5875");
         check(&["--tower", "tower.example:5870"], "--tower tower.example:5870 is another host");
         check(&["--tower", "localhost:1", "--label", "a"], "--label \"a\" is not KEY=VALUE");
         check(&["--tower", "localhost:1", "--workload", "/x"], "--workload \"/x\"");
         check(&["--tower", "localhost:1", "--xds-listen", "0.0.0.0:1"], "--xds-listen 0.0.0.0:1");
+        let tls = ["--tower", "tower.example:1", "--tls-ca", "/ca"];
+        check(&[&tls[..], &["--tls-cert", "/c"]].concat(), "--tls-cert is given without --tls-key");
+        check(&[&tls[..], &["--xds-listen", "0.0.0.0:1"]].concat(), "is without TLS");
+        check(
+            &["--tower", "localhost:1", "--tls-cert", "/c", "--tls-key", "/k"],
+            "--tls-cert is given without --tls-ca",
+        );
+    }
+
+    #[test]
+    fn other_hosts_are_reached_by_tls() {
+        assert!(options(&["--tower", "tower.example:5870", "--tls-ca", "/ca"]).is_ok());
+        assert!(options(&["--tower", "tower.example:5870", "--insecure"]).is_ok());
     }
 
     #[test]
     fn a_subcommand_needs_no_tower() {
         assert!(matches!(options(&["bootstrap"]).unwrap().command, Some(Command::Bootstrap(_))));
+        let wait = options(&["wait", "--timeout", "2m"]).unwrap().command;
+        assert!(matches!(wait, Some(Command::Wait(wait)) if wait.timeout == Duration::from_secs(120)));
     }
 }

@@ -1,25 +1,35 @@
 //! Wires the parts together, and takes them down again.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{io::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
 use actix_web::{App, HttpServer, web};
 use anyhow::Context;
 use parking_lot::Mutex;
-use tokio::{net::TcpListener, runtime, signal::unix::SignalKind, sync::Notify};
+use tokio::{
+    net::TcpListener,
+    runtime,
+    signal::unix::SignalKind,
+    sync::{Notify, watch},
+};
+use tokio_stream::wrappers::UnixListenerStream;
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Server, server::TcpIncoming};
-use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry};
-use tracing::{error, info};
+use tonic::{service::Routes, transport::server::TcpIncoming};
+use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry, tls::Reloading, view::Composition};
+use tracing::{error, info, warn};
 
 use crate::{
     admin::{self, AppState},
     bootstrap::bootstrap,
-    disk,
-    link::{self, Link},
+    disk, drain,
+    link::{self, Link, dialer::Dialer},
     metrics::Metrics,
     mirror::Mirror,
     options::{Command, Options},
-    xds,
+    wait,
+    xds::{
+        self,
+        socket::{self, SocketFile},
+    },
 };
 
 /// How long xDS streams have to end when the Beacon goes. Envoys keep what they have.
@@ -30,16 +40,27 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// # Errors
 /// If an option is wrong, an address is taken, or a part fails.
 pub fn run(options: &Options) -> anyhow::Result<()> {
-    if let Some(Command::Bootstrap(bootstrap_options)) = &options.command {
-        return print(&serde_json::to_string_pretty(&bootstrap(bootstrap_options))?);
+    match &options.command {
+        None => {
+            let mut runtime = runtime::Builder::new_multi_thread();
+            runtime.worker_threads(2).enable_all().build()?.block_on(serve(options))
+        }
+        Some(Command::Bootstrap(bootstrap_options)) => {
+            print(&serde_json::to_string_pretty(&bootstrap(bootstrap_options))?)
+        }
+        Some(Command::Wait(wait)) => {
+            let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+            Ok(runtime.block_on(wait::until_ready(wait))?)
+        }
     }
-    runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?.block_on(serve(options))
 }
 
-#[allow(clippy::print_stdout, reason = "it is what was asked for")]
+/// Whoever reads may stop reading.
 fn print(text: &str) -> anyhow::Result<()> {
-    println!("{text}");
-    Ok(())
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(failure) if failure.kind() != std::io::ErrorKind::BrokenPipe => Err(failure.into()),
+        _ => Ok(()),
+    }
 }
 
 async fn serve(options: &Options) -> anyhow::Result<()> {
@@ -48,32 +69,60 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
     let metrics = Metrics::new(&mut registry, mirror.clone());
     let xds_metrics = xds::Metrics::new(&mut registry);
+    // Files that cannot be used do not keep it from starting: it serves from its disk, says what is
+    // wrong, and takes them once they are right.
+    let tls = options.tls().map_err(anyhow::Error::msg)?.map(Reloading::new);
+    if let Some(tls) = &tls {
+        tls.watch().context("the TLS files cannot be watched")?;
+        registry.register_collector(tls.collector("beacon"));
+    }
+    let dialer = Dialer::new(tls.clone(), options.node_id.is_some());
+    let node = options.node().map_err(anyhow::Error::msg)?;
     let clients = xds::Clients::default();
     let link_state = Arc::new(Mutex::default());
     let changed = Arc::new(Notify::new());
     let stopping = CancellationToken::new();
 
     let snapshots = SnapshotDir::new(&options.data_dir);
-    disk::restore(&snapshots, &scope, &mirror, &metrics);
+    let starts = disk::Starts::new(&options.data_dir);
+    let set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics);
+    tokio::spawn(disk::serve_in_time(mirror.clone()));
 
     let xds_listener = TcpListener::bind(options.xds_listen)
         .await
         .with_context(|| format!("--xds-listen {} cannot be bound", options.xds_listen))?;
     info!(service = "xds", address = %xds_listener.local_addr()?, "listening");
-    let ads = xds::service(xds::Options {
-        identifier: format!("beacon/{}", options.node_id),
+    let socket = options.xds_socket.as_deref().map(socket::bind).transpose().context("--xds-socket")?;
+    if let Some(path) = &options.xds_socket {
+        info!(service = "xds", path = %path.display(), "listening");
+    }
+    tokio::spawn(warn_of_many(mirror.lock().compositions(), options.warn_services));
+    let composed = mirror.lock().compositions();
+    let (compositions, static_problems) = match &options.static_resources {
+        Some(folder) => {
+            let (compositions, problems) = xds::statics::merged(folder, composed);
+            (compositions, Some(problems))
+        }
+        None => (composed, None),
+    };
+    let services = xds::services(xds::Options {
+        identifier: format!("beacon/{}", dialer.introduce(&node).id),
         egress: options.egress_listen,
-        compositions: mirror.lock().compositions(),
+        compositions: drain::until(stopping.clone(), compositions),
         clients: clients.clone(),
         metrics: xds_metrics,
     });
-    let mut xds_server = tokio::spawn(serve_xds(xds_listener, ads, stopping.clone()));
+    let mut xds_server = tokio::spawn(serve_xds(xds_listener, socket, services, stopping.clone()));
 
     let state = AppState {
         mirror: mirror.clone(),
         link: link_state.clone(),
         clients: clients.clone(),
+        static_problems,
+        warn_services: options.warn_services,
         metrics: metrics.clone(),
+        tls,
+        set_aside: set_aside.into(),
         registry: Arc::new(registry),
     };
     let mut admin = tokio::spawn(admin_server(options.admin_listen, state)?);
@@ -86,10 +135,12 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         metrics.clone(),
         stopping.clone(),
     ));
+    let settling = tokio::spawn(disk::settle(starts, mirror.clone(), stopping.clone()));
     let link = Link {
         towers: options.tower.clone(),
+        dialer,
         scope,
-        node: options.node().map_err(anyhow::Error::msg)?,
+        node,
         mirror,
         changed,
         clients,
@@ -105,7 +156,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     };
     link.abort();
     stopping.cancel();
-    if writer.await.is_err() {
+    if writer.await.is_err() || settling.await.is_err() {
         error!("the snapshot's writer failed");
     }
     if stopped.is_ok() && tokio::time::timeout(DRAIN_TIMEOUT, xds_server).await.is_err() {
@@ -114,20 +165,39 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     stopped
 }
 
+/// Serves xDS by TCP, and on the Unix socket if there is one.
 async fn serve_xds(
     listener: TcpListener,
-    ads: xds::Service,
+    socket: Option<(UnixListenerStream, SocketFile)>,
+    services: Routes,
     stopping: CancellationToken,
 ) -> Result<(), tonic::transport::Error> {
-    Server::builder()
-        .http2_keepalive_interval(Some(Duration::from_secs(30)))
-        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
-        .add_service(ads)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            stopping.cancelled_owned(),
-        )
-        .await
+    let keepalive = xds::Keepalive::default();
+    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let tcp = xds::serve(incoming, services.clone(), keepalive, stopping.clone());
+    let unix = async {
+        match socket {
+            // The file is removed when nobody is served any more.
+            Some((incoming, _file)) => xds::serve(incoming, services, keepalive, stopping).await,
+            None => Ok(()),
+        }
+    };
+    tokio::try_join!(tcp, unix).map(|_| ())
+}
+
+/// Each Envoy is served every service, which costs it about 75 KiB for each.
+async fn warn_of_many(mut compositions: watch::Receiver<Composition>, bound: usize) {
+    let mut warned = false;
+    loop {
+        let services = compositions.borrow_and_update().clusters.len();
+        if services > bound && !warned {
+            warn!(services, bound, "every Envoy of this host is served more services than is good for it");
+        }
+        warned = services > bound;
+        if compositions.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 fn admin_server(address: SocketAddr, state: AppState) -> anyhow::Result<actix_web::dev::Server> {

@@ -4,11 +4,15 @@
 //! - [`kind`]: the resource types and the two variants, state of the world and delta
 //! - `session`: one aggregated stream; the order between types. It holds one `channel` per type, each
 //!   with a `subscription` (what the client wants) and a `ledger` (what it has, as far as is known)
+//! - `selection`: what goes into one message; `retry`: sending again what a host could not take
 //! - `protocol`, `sotw`, `delta`: where the two variants differ
-//! - `offer`: what one client may have now, make before break
+//! - `offer`: what one client may have now, make before break; `targets`: the same for gRPC
+//! - `triage`, `memory`: what a client cannot take, how that is found out, and kept
+//! - [`mod@statics`]: resources from files, which discovery does not bring
 //! - `node`: what a client says of itself
-//! - `driver`, [`service`]: a stream of a client, from its first byte to its end
-//! - [`clients`], [`metrics`]: what operators see
+//! - `driver`, [`mod@service`]: a stream of a client, from its first byte to its end
+//! - [`mod@server`], [`mod@socket`], `peer`: TCP and the Unix socket, and who is at the other end
+//! - [`mod@clients`], [`mod@metrics`], [`mod@dump`]: what operators see
 //!
 //! There is no cache, and no task or queue per stream: a response is made from the newest composition
 //! when the connection has room for it.
@@ -17,22 +21,34 @@ mod channel;
 pub mod clients;
 mod delta;
 mod driver;
+pub mod dump;
 pub mod kind;
 mod ledger;
+mod memory;
 pub mod metrics;
 mod node;
 mod offer;
+pub mod peer;
 mod protocol;
+mod retry;
+mod selection;
+pub mod server;
 pub mod service;
 mod session;
+pub mod socket;
 mod sotw;
+pub mod statics;
 mod subscription;
+mod targets;
 #[cfg(test)]
 mod testing;
+mod triage;
 
 pub use self::{
     clients::Clients,
-    kind::{Mode, ResourceType},
+    kind::{Mode, ResourceType, Scope},
     metrics::Metrics,
-    service::{Options, Service, service},
+    peer::Peer,
+    server::{Keepalive, serve},
+    service::{Options, services},
 };

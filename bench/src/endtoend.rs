@@ -19,7 +19,7 @@ pub(crate) async fn run(report: &mut Report, changes: usize) -> Result<()> {
     let tower = TowerOptions { discovery: vec![registry.discovery("hostport")], ..Default::default() };
     let tower = Tower::start(tower).await?;
     let beacon = Beacon::start(BeaconOptions::of(tower.grpc())).await?;
-    for mode in Mode::ALL {
+    for mode in Mode::AGGREGATED {
         let envoy = beacon.envoy(mode).await?;
         let caller = envoy.caller(Protocol::Http1);
         for _ in 0..report.runs {

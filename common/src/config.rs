@@ -3,15 +3,10 @@
 //! A flag wins over the environment, which wins over the file. A key of the file is the flag's long
 //! name; a flag that may be repeated takes an array.
 
-use std::{ffi::OsString, fs, path::PathBuf};
+use std::{ffi::OsString, fs, path::PathBuf, time::Duration};
 
-use clap::{Arg, Command, Parser, error::ErrorKind};
+use clap::{Arg, ArgAction, Command, Parser, error::ErrorKind};
 use serde::Serialize;
-
-/// Parses the process's arguments; on an error prints it and exits with code 2.
-pub fn parse<T: Parser>() -> T {
-    parse_from(std::env::args_os()).unwrap_or_else(|error: clap::Error| error.exit())
-}
 
 /// Parses these arguments, of which the first is the program's name. A `--config FILE` among them is
 /// read for what they, and the environment, do not say.
@@ -28,6 +23,24 @@ pub fn parse_from<T: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>
         command = with_defaults(command, &text, &path.display().to_string())?;
     }
     T::from_arg_matches(&command.try_get_matches_from(args)?)
+}
+
+/// Reads a time such as `500ms`, `60s` or `2m`, as the value of a flag.
+///
+/// # Errors
+/// What it should look like.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        _ => return Err("it is not a time such as 500ms, 60s or 2m".to_owned()),
+    };
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("{digits:?} is not a whole number of {}", &text[digits.len()..]))?;
+    Ok(Duration::from_millis(number.saturating_mul(unit)))
 }
 
 /// Options as a configuration file that would set them.
@@ -57,7 +70,15 @@ fn with_defaults(mut command: Command, text: &str, file: &str) -> Result<Command
             let message = format!("{file}: {key}: a {} does not fit here", value.type_str());
             return Err(command.error(ErrorKind::InvalidValue, message));
         };
-        command = command.mut_arg(id, |arg| arg.required(false).default_values(values));
+        let mut single = false;
+        command = command.mut_arg(id, |arg| {
+            single = matches!(arg.get_action(), ArgAction::Set | ArgAction::SetTrue);
+            arg.required(false).default_values(&values)
+        });
+        if single && values.len() != 1 {
+            let message = format!("{file}: {key}: one value is wanted, not {}", values.len());
+            return Err(command.error(ErrorKind::InvalidValue, message));
+        }
     }
     Ok(command)
 }
@@ -78,6 +99,8 @@ fn words(value: &toml::Value) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use std::{io::Write, path::Path};
+
+    use clap::CommandFactory;
 
     use super::*;
 
@@ -122,9 +145,20 @@ mod tests {
         assert!(error("config = 'other'").contains("unknown key \"config\""));
         assert!(error("port = {a = 1}").contains("port: a table does not fit"));
         assert!(error("port = 70000").contains("70000"));
+        assert!(error("port = [1, 2]").contains("port: one value is wanted, not 2"));
         assert!(error("port =").contains("TOML parse error"));
         let missing = parse_from::<Options>(["x", "--config", "/not/there"]).unwrap_err();
         assert!(missing.to_string().contains("/not/there cannot be read"));
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "60", "s", "1h", "-1s", "1.5s", "s60"] {
+            assert!(duration(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]
@@ -132,5 +166,17 @@ mod tests {
         let options = check("", &["--discovery", "c", "--insecure"]).unwrap();
         let again = check(&dump(&options).unwrap(), &[]).unwrap();
         assert_eq!((again.discovery, again.port, again.insecure), (vec!["c".to_owned()], 5870, true));
+    }
+
+    #[test]
+    fn whatever_a_file_says_it_sets_flags_or_is_refused() {
+        let seeds: [&[u8]; 3] =
+            [b"discovery = ['a', 'b']\nport = 7\ninsecure = true\n", b"[port]\na = 1", b"port = 1979-05-27"];
+        let words = ["discovery", "port", "insecure", "config", "\"\"\"", "[[", "= {", "\n"];
+        tower_fuzz::fuzz("configuration file", &seeds, &words, |input| {
+            let command = with_defaults(Options::command(), &String::from_utf8_lossy(input), "file");
+            let matches = command.and_then(|command| command.try_get_matches_from(["x"]));
+            matches.map(drop)
+        });
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use tower_proto::v1;
 
 use crate::{
+    digest::bucket_of,
     resource::{Origin, Resource, ResourceError, ResourceKey},
+    standing::Standing,
     store::{Changes, Store, Transaction},
 };
 
@@ -20,16 +22,33 @@ pub struct Staging {
 /// Everything between a begin and its commit.
 #[derive(Debug, Default)]
 pub struct Delivery {
-    /// The delivery is everything that Tower has, not a difference.
-    pub full: bool,
-    /// The delivery is everything that Tower has of these sources.
-    pub full_sources: Vec<String>,
+    /// What it is everything of.
+    pub scope: Scope,
     /// What to apply.
     pub transaction: Transaction,
     /// Tower's revision after it.
     pub to_revision: u64,
     /// Tower's digest after it.
     pub digest: v1::Digest,
+}
+
+/// What a delivery is everything of: what a receiver holds there, and is not in the delivery, is gone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Of nothing: what is gone is named.
+    #[default]
+    Changes,
+    /// Of Tower's store.
+    Everything,
+    /// Of these sources.
+    Sources(Vec<String>),
+    /// Of these buckets of the store.
+    Buckets {
+        /// How many buckets there are.
+        count: u32,
+        /// The numbers of those that are in the delivery.
+        numbers: Vec<u32>,
+    },
 }
 
 /// What a response amounts to.
@@ -43,6 +62,8 @@ pub enum Event {
     Heartbeat(v1::Heartbeat),
     /// Tower is about to end the stream.
     Goodbye(v1::Goodbye),
+    /// Tower asks for the digests of so many buckets.
+    AskBuckets(u32),
 }
 
 /// Why a stream cannot go on. Nothing of the response that caused it is applied.
@@ -64,12 +85,12 @@ pub enum DeliveryError {
     #[error("a delivery begins before the last one is committed")]
     Nested,
     /// A delivery does not build on the last one.
-    #[error("a delivery builds on revision {from}, but the last one ended at {held:?}")]
+    #[error("a delivery builds on revision {from}, but the last one ended at {held}")]
     Gap {
         /// What the delivery builds on.
         from: u64,
         /// What has been received.
-        held: Option<u64>,
+        held: u64,
     },
     /// After applying a delivery the store is not what Tower has.
     #[error("the store differs from Tower's at revision {revision}: {held} resources here, {expected} there")]
@@ -127,6 +148,9 @@ impl Staging {
         if let Some(heartbeat) = response.heartbeat {
             events.push(Event::Heartbeat(heartbeat));
         }
+        if let Some(ask) = response.ask_buckets {
+            events.push(Event::AskBuckets(ask.count));
+        }
         if let Some(goodbye) = response.goodbye {
             events.push(Event::Goodbye(goodbye));
         }
@@ -137,29 +161,64 @@ impl Staging {
         if self.open.is_some() {
             return Err(DeliveryError::Nested);
         }
-        if !begin.full && self.revision != Some(begin.from_revision) {
-            return Err(DeliveryError::Gap { from: begin.from_revision, held: self.revision });
+        let scope = if begin.full {
+            Scope::Everything
+        } else if begin.bucket_count > 0 {
+            Scope::Buckets { count: begin.bucket_count, numbers: begin.full_buckets }
+        } else if begin.full_sources.is_empty() {
+            Scope::Changes
+        } else {
+            Scope::Sources(begin.full_sources)
+        };
+        let builds_on_the_last = matches!(scope, Scope::Changes | Scope::Sources(_));
+        if let (true, Some(held)) = (builds_on_the_last, self.revision)
+            && held != begin.from_revision
+        {
+            return Err(DeliveryError::Gap { from: begin.from_revision, held });
         }
-        let v1::Begin { full, full_sources, .. } = begin;
-        self.open = Some(Delivery { full, full_sources, ..Delivery::default() });
+        self.open = Some(Delivery { scope, ..Delivery::default() });
         Ok(())
     }
 }
 
-impl Delivery {
-    /// Applies the delivery to a store.
-    pub fn apply(self, store: &mut Store) -> Changes {
-        let Transaction { upserts, mut removals, sources } = self.transaction;
-        if self.full {
-            return store.replace(upserts, sources);
+impl Scope {
+    fn covers(&self, held: &Resource) -> bool {
+        match self {
+            Self::Changes => false,
+            Self::Everything => true,
+            Self::Sources(sources) => sources.iter().any(|source| **source == *held.origin().source),
+            Self::Buckets { count, numbers } => numbers.binary_search(&bucket_of(held.key(), *count)).is_ok(),
         }
-        if !self.full_sources.is_empty() {
-            let delivered: BTreeSet<&ResourceKey> = upserts.iter().map(Resource::key).collect();
-            for source in &self.full_sources {
-                let gone = store.keys_from(source).filter(|key| !delivered.contains(key)).cloned();
-                let origin = Origin { source: source.as_str().into(), index: 0 };
-                removals.extend(gone.map(|key| (key, origin.clone())));
-            }
+    }
+}
+
+impl Delivery {
+    /// Applies the delivery to a store, as far as the standing of each source allows it.
+    pub fn apply(self, store: &mut Store, standing: impl Fn(&str) -> Standing) -> Changes {
+        let Transaction { mut upserts, mut removals, mut sources } = self.transaction;
+        let follows = |source: &str| standing(source) != Standing::Ignore;
+        let delivered: BTreeSet<ResourceKey> =
+            upserts.iter().map(|resource| resource.key().clone()).collect();
+        upserts.retain(|resource| follows(&resource.origin().source));
+        removals.retain(|(_, origin)| follows(&origin.source));
+        let everything = self.scope == Scope::Everything;
+        let named: BTreeSet<String> = sources.iter().map(|status| status.source.clone()).collect();
+        if self.scope != Scope::Changes {
+            let absent =
+                store.iter().filter(|held| self.scope.covers(held) && !delivered.contains(held.key()));
+            let gone = absent.filter(|held| {
+                let source = &*held.origin().source;
+                // A source that Tower does not name is one that it has no longer.
+                (everything && !named.contains(source)) || standing(source) == Standing::Follow
+            });
+            removals.extend(gone.map(|held| {
+                let origin = Origin { source: held.origin().source.clone(), index: 0 };
+                (held.key().clone(), origin)
+            }));
+        }
+        sources.retain(|status| follows(&status.source));
+        if everything {
+            store.retain_sources(|source| named.contains(source));
         }
         store.apply(Transaction { upserts, removals, sources })
     }
@@ -180,6 +239,7 @@ pub fn verify(store: &Store, revision: u64, digest: &v1::Digest) -> Result<(), D
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use prost::Message;
 
     use super::*;
 
@@ -250,23 +310,70 @@ mod tests {
         assert!(error(vec![welcome(), upsert("a")]).contains("resources outside"));
         assert!(error(vec![welcome(), commit(1)]).contains("a commit outside"));
         assert!(error(vec![welcome(), begin(true, 0), begin(true, 0)]).contains("begins before"));
-        assert!(error(vec![welcome(), begin(false, 1)]).contains("revision 1"));
         let gap = vec![welcome(), begin(true, 0), commit(3), begin(false, 4)];
-        assert!(error(gap).contains("ended at Some(3)"));
+        assert!(error(gap).contains("ended at 3"));
         let mut keyless = begin(true, 0);
         keyless.removals = vec![v1::Removal::default()];
         assert!(error(vec![welcome(), keyless]).contains("key of a removal"));
     }
 
+    fn follow(_: &str) -> Standing {
+        Standing::Follow
+    }
+
+    fn held(names: &[&str]) -> Store {
+        let mut store = Store::new();
+        let upserts = names.iter().map(|name| resource(name)).collect();
+        store.apply(Transaction { upserts, ..Default::default() });
+        store
+    }
+
+    fn delivery(scope: Scope, names: &[&str]) -> Delivery {
+        let upserts = names.iter().map(|name| resource(name)).collect();
+        Delivery { scope, transaction: Transaction { upserts, ..Default::default() }, ..Default::default() }
+    }
+
     #[test]
     fn a_source_that_tower_has_just_read_replaces_what_was_held_of_it() {
-        let mut store = Store::new();
-        store.apply(Transaction { upserts: vec![resource("a"), resource("b")], ..Default::default() });
-        let transaction = Transaction { upserts: vec![resource("b")], ..Default::default() };
-        let full_sources = vec!["zk".to_owned()];
-        let delivery = Delivery { transaction, full_sources, ..Delivery::default() };
-        let changes = delivery.apply(&mut store);
+        let mut store = held(&["a", "b"]);
+        let changes = delivery(Scope::Sources(vec!["zk".into()]), &["b"]).apply(&mut store, follow);
         assert_eq!((changes.removed.len(), changes.upserted.len(), store.len()), (1, 0, 1));
+        delivery(Scope::Sources(vec!["files".into()]), &[]).apply(&mut store, follow);
+        assert_eq!(store.len(), 1);
+    }
+
+    #[test]
+    fn buckets_replace_what_was_held_in_them() {
+        let mut store = held(&["a", "b", "c", "d"]);
+        let bucket = |name: &str| bucket_of(resource(name).key(), 1024);
+        let mut numbers = vec![bucket("a"), bucket("b")];
+        numbers.sort_unstable();
+        delivery(Scope::Buckets { count: 1024, numbers }, &["b"]).apply(&mut store, follow);
+        let names: Vec<_> = store.iter().map(|resource| &*resource.key().name).collect();
+        assert_eq!(names, ["b", "c", "d"]);
+    }
+
+    #[test]
+    fn a_source_is_followed_only_as_far_as_it_stands() {
+        let check = |standing: Standing, expected: &[&str]| {
+            let mut store = held(&["a", "b"]);
+            let sources = vec![v1::SourceStatus { source: "zk".into(), ..Default::default() }];
+            let mut delivery = delivery(Scope::Everything, &["b", "c"]);
+            delivery.transaction.sources = sources;
+            delivery.apply(&mut store, |_| standing);
+            let names: Vec<_> = store.iter().map(|resource| &*resource.key().name).collect();
+            assert_eq!(names, expected, "{standing:?}");
+        };
+        check(Standing::Follow, &["b", "c"]);
+        check(Standing::Keep, &["a", "b", "c"]);
+        check(Standing::Ignore, &["a", "b"]);
+    }
+
+    #[test]
+    fn what_comes_from_a_source_that_tower_has_no_longer_goes() {
+        let mut store = held(&["a"]);
+        delivery(Scope::Everything, &[]).apply(&mut store, |_| Standing::Ignore);
+        assert!(store.is_empty());
     }
 
     #[test]
@@ -277,5 +384,36 @@ mod tests {
         assert!(verify(&store, 1, &digest).is_ok());
         store.apply(Transaction { upserts: vec![resource("b")], ..Default::default() });
         assert!(verify(&store, 1, &digest).is_err());
+    }
+
+    #[test]
+    fn whatever_a_tower_sends_is_staged_or_refused() {
+        let key = Some(resource("b").key().to_proto());
+        let removal = v1::Removal { key, origin: Some(v1::Origin::default()) };
+        let whole = v1::WatchResponse {
+            welcome: welcome().welcome,
+            upserts: upsert("a").upserts,
+            removals: vec![removal],
+            commit: commit(1).commit,
+            ..begin(true, 0)
+        };
+        let rest =
+            v1::WatchResponse { commit: commit(2).commit, upserts: upsert("c").upserts, ..begin(false, 1) };
+        // Responses of one stream, each behind its length.
+        let stream = [whole.encode_length_delimited_to_vec(), rest.encode_length_delimited_to_vec()].concat();
+        tower_fuzz::fuzz("delivery", &[&stream], &["zk", "web"], |mut input| {
+            let mut staging = Staging::new();
+            let mut store = Store::new();
+            while !input.is_empty() {
+                let response = v1::WatchResponse::decode_length_delimited(&mut input);
+                let events = staging.accept(response.map_err(|error| error.to_string())?);
+                for event in events.map_err(|error| error.to_string())? {
+                    if let Event::Delivery(delivery) = event {
+                        delivery.apply(&mut store, follow);
+                    }
+                }
+            }
+            Ok::<_, String>(store.len())
+        });
     }
 }

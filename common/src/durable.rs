@@ -10,6 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+/// Larger files are neither written nor read.
+const MAX_BYTES: u64 = 1 << 30;
+
 /// A file of which the contents before are kept too, in case the present ones turn out to be unusable.
 #[derive(Debug, Clone)]
 pub struct Kept {
@@ -45,7 +48,7 @@ impl Kept {
     pub fn load<T, E: From<io::Error>>(&self, decode: impl Fn(&[u8]) -> Result<T, E>) -> Found<T, E> {
         let mut rejected = Vec::new();
         for path in [self.path.clone(), beside(&self.path, ".previous")] {
-            let read = match fs::read(&path) {
+            let read = match read(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => Err(error.into()),
                 Ok(contents) => decode(&contents),
@@ -54,12 +57,20 @@ impl Kept {
                 Ok(contents) => return Found { contents: Some(contents), rejected },
                 Err(reason) => {
                     // If it cannot even be renamed it will be met, and named, again.
-                    let _ = fs::rename(&path, beside(&self.path, ".bad"));
+                    let _ = fs::rename(&path, beside(&path, ".bad"));
                     rejected.push((path, reason));
                 }
             }
         }
         Found { contents: None, rejected }
+    }
+
+    /// Sets the newest contents aside, usable or not, and returns where they were. There may be none.
+    pub fn set_aside(&self) -> Option<PathBuf> {
+        let newest =
+            [self.path.clone(), beside(&self.path, ".previous")].into_iter().find(|path| path.exists())?;
+        let _ = fs::rename(&newest, beside(&newest, ".bad"));
+        Some(newest)
     }
 
     /// Replaces the contents, and keeps the present ones as those before. Two file syncs and two renames.
@@ -77,7 +88,20 @@ impl Kept {
     }
 }
 
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    check(fs::metadata(path)?.len())?;
+    fs::read(path)
+}
+
+fn check(bytes: u64) -> io::Result<()> {
+    if bytes <= MAX_BYTES {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("it has {bytes} bytes, more than {MAX_BYTES}")))
+}
+
 fn write_beside(path: &Path, contents: &[u8]) -> io::Result<PathBuf> {
+    check(contents.len() as u64)?;
     fs::create_dir_all(folder(path))?;
     let temporary = beside(path, ".tmp");
     let mut file = File::create(&temporary)?;

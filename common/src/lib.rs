@@ -1,12 +1,15 @@
 //! What Tower and Beacons share. Opens no socket, and knows neither ZooKeeper nor actix.
 //!
 //! - [`resource`], [`store`], [`digest`]: the facts, the same in Tower and Beacon
-//! - [`delivery`]: putting a stream of responses together again, whole or not at all
+//! - [`delivery`], [`standing`]: putting a stream of responses together again, whole or not at all, and
+//!   never back in time
 //! - [`view`]: what one Envoy sees of a store
 //! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
-//! - [`clock`], [`backoff`], [`config`], [`telemetry`], [`process`]: what every process needs
+//! - [`tls`]: certificates, and noticing that they changed
+//! - [`clock`], [`backoff`], [`config`], [`check`], [`telemetry`], [`process`]: what every process needs
 
 pub mod backoff;
+pub mod check;
 pub mod clock;
 pub mod config;
 pub mod delivery;
@@ -16,8 +19,10 @@ pub mod process;
 pub mod resource;
 pub mod sealed;
 pub mod snapshot;
+pub mod standing;
 pub mod store;
 pub mod telemetry;
+pub mod tls;
 pub mod view;
 
 /// The feature level that this build speaks: which kinds, audiences and formats it understands.

@@ -1,14 +1,15 @@
 //! How a process of Tower starts and ends.
 
-use std::{fmt, net::SocketAddr, panic, process::ExitCode};
+use std::{fmt, panic, process::ExitCode};
 
-use clap::{Parser, error::ErrorKind};
+use clap::Parser;
 use serde::Serialize;
 use tracing::error;
 
 use crate::{
     config,
     telemetry::{self, LogFormat},
+    tls,
 };
 
 /// What the options of every process have in common.
@@ -19,28 +20,48 @@ pub trait ProcessOptions: Parser + Serialize {
     /// Whether only the effective configuration is wanted.
     fn dump_config(&self) -> bool;
 
-    /// Checks what a parser of single flags cannot see.
-    ///
-    /// # Errors
-    /// What is wrong, with the flag's name.
-    fn check(&self) -> Result<(), String>;
+    /// What is wrong with the options that a parser of single flags cannot see, each with the flag's
+    /// name. The process does not start with such.
+    fn faults(&self) -> Vec<String>;
+
+    /// What is wrong with the files and folders that they name. This may look at the host; it may change
+    /// with time, so it is for `check-config` alone.
+    fn faults_of_host(&self) -> Vec<String>;
 }
+
+/// The word that asks, as the first argument, for a check instead of a run.
+const CHECK_CONFIG: &str = "check-config";
+
+/// What `--help` says of it.
+pub const CHECK_CONFIG_HELP: &str = "With the word check-config before all flags, they, their environment twins, \
+     the file, and what these name are checked; then either the effective configuration is printed, or all \
+     that is wrong. Exit code 0 or 2.";
 
 /// Reads the options, starts logging, and runs. Exit codes: 0 for an orderly end, 1 for a failure, 2 for
 /// wrong options.
 pub fn main<T: ProcessOptions, E: fmt::Display>(run: impl FnOnce(&T) -> Result<(), E>) -> ExitCode {
-    let options: T = config::parse();
-    let wrong = |message: String| -> ! { T::command().error(ErrorKind::ValueValidation, message).exit() };
-    if let Err(message) = options.check() {
-        wrong(message);
+    let mut args: Vec<_> = std::env::args_os().collect();
+    let checking = args.get(1).is_some_and(|word| word == CHECK_CONFIG);
+    if checking {
+        args.remove(1);
     }
-    if options.dump_config() {
-        return print_config(&options);
-    }
+    let options: T = config::parse_from(args).unwrap_or_else(|error| error.exit());
+    tls::install_provider();
     let (format, filter) = options.log();
-    if let Err(error) = telemetry::init_logging(format, filter) {
-        wrong(format!("--log {filter}: {error}"));
+    let mut faults = options.faults();
+    faults.extend(telemetry::check_filter(filter).err().map(|error| format!("--log {filter}: {error}")));
+    if checking {
+        faults.extend(options.faults_of_host());
     }
+    if !faults.is_empty() {
+        let lines = faults.iter().map(|fault| format!("error: {fault}\n"));
+        eprint!("{}", lines.collect::<String>());
+        return ExitCode::from(2);
+    }
+    if checking || options.dump_config() {
+        return print_config(&options, checking);
+    }
+    telemetry::init_logging(format, filter).expect("the filter has been checked");
     end_on_panic();
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
@@ -51,25 +72,13 @@ pub fn main<T: ProcessOptions, E: fmt::Display>(run: impl FnOnce(&T) -> Result<(
     }
 }
 
-/// Refuses addresses that other hosts can reach, unless that is wanted.
-///
-/// # Errors
-/// The flag and its address.
-pub fn check_listeners(listeners: &[(&str, SocketAddr)], insecure: bool) -> Result<(), String> {
-    match listeners.iter().find(|(_, address)| !address.ip().is_loopback() && !insecure) {
-        None => Ok(()),
-        Some((flag, address)) => Err(format!(
-            "{flag} {address} can be reached by other hosts, and there is no TLS; \
-             pass --insecure if the network between them is to be trusted"
-        )),
-    }
-}
-
 #[allow(clippy::print_stdout, reason = "it is what was asked for")]
-fn print_config(options: &impl Serialize) -> ExitCode {
+fn print_config(options: &impl Serialize, checked: bool) -> ExitCode {
     match config::dump(options) {
         Ok(text) => {
-            print!("{text}");
+            // A comment, so that all of it is a configuration file.
+            let verdict = if checked { "# ok\n" } else { "" };
+            print!("{verdict}{text}");
             ExitCode::SUCCESS
         }
         Err(failure) => {

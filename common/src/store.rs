@@ -1,9 +1,6 @@
 //! The store: the resources and the state of the sources, and nothing else. The same in Tower and Beacon.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use tower_proto::v1;
 
@@ -48,6 +45,13 @@ impl Changes {
         self.upserted.is_empty() && self.removed.is_empty() && !self.sources
     }
 
+    /// Adds later changes.
+    pub fn merge(&mut self, later: Self) {
+        self.upserted.extend(later.upserted);
+        self.removed.extend(later.removed);
+        self.sources |= later.sources;
+    }
+
     /// Every key whose content changed, or that is gone.
     pub fn keys(&self) -> impl Iterator<Item = &ResourceKey> {
         self.upserted.iter().chain(&self.removed)
@@ -76,35 +80,9 @@ impl Store {
         changes
     }
 
-    /// Replaces everything by what one Tower has, except that what comes from a source which that Tower
-    /// is still loading, and has not got, stays: its absence says nothing.
-    pub fn replace(&mut self, resources: Vec<Resource>, sources: Vec<v1::SourceStatus>) -> Changes {
-        let mut changes = Changes::default();
-        let named: BTreeSet<&ResourceKey> = resources.iter().map(Resource::key).collect();
-        let loading: BTreeSet<&str> = sources
-            .iter()
-            .filter(|status| !is_complete(status.state()))
-            .map(|status| status.source.as_str())
-            .collect();
-        let gone: Vec<ResourceKey> = self
-            .resources
-            .values()
-            .filter(|held| !named.contains(held.key()) && !loading.contains(&*held.origin().source))
-            .map(|held| held.key().clone())
-            .collect();
-        for key in gone {
-            self.remove(key, &mut changes);
-        }
-        for resource in resources {
-            self.upsert(resource, &mut changes);
-        }
-        let before = self.sources.len();
-        self.sources.retain(|id, _| sources.iter().any(|status| status.source == **id));
-        changes.sources |= self.sources.len() != before;
-        for status in sources {
-            changes.sources |= self.set_source(status);
-        }
-        changes
+    /// Forgets every source but these. What they brought is removed by a transaction.
+    pub fn retain_sources(&mut self, wanted: impl Fn(&str) -> bool) {
+        self.sources.retain(|id, _| wanted(id));
     }
 
     /// The resource of this key.
@@ -149,6 +127,11 @@ impl Store {
     /// Whether there is no resource.
     pub fn is_empty(&self) -> bool {
         self.resources.is_empty()
+    }
+
+    /// What is known of a source.
+    pub fn source(&self, id: &str) -> Option<&v1::SourceStatus> {
+        self.sources.get(id)
     }
 
     /// What is known of each source.
@@ -238,10 +221,6 @@ mod tests {
         v1::SourceStatus { source: source.into(), state: state.into(), ..Default::default() }
     }
 
-    fn names(store: &Store) -> Vec<&str> {
-        store.iter().map(|resource| &*resource.key().name).collect()
-    }
-
     #[test]
     fn equal_content_is_no_change() {
         let mut store = Store::new();
@@ -255,28 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn replacing_keeps_only_what_an_unfinished_source_may_still_bring() {
+    fn a_source_that_is_read_again_stays_a_whole_if_an_old_one() {
         let mut store = Store::new();
-        store.apply(Transaction {
-            upserts: vec![
-                endpoint("files", "a", "1"),
-                endpoint("gone", "b", "1"),
-                endpoint("zk", "c", "1"),
-                endpoint("zk", "d", "1"),
-            ],
-            sources: ["files", "gone", "zk"].map(|id| status(id, v1::SourceState::Live)).into(),
-            ..Default::default()
-        });
-        let sources = vec![status("files", v1::SourceState::Live), status("zk", v1::SourceState::Loading)];
-        store.replace(vec![endpoint("zk", "d", "2")], sources);
-        assert_eq!(names(&store), ["c", "d"]);
-        assert!(store.is_complete(), "an old state of a source is a state");
-        assert_eq!(store.sources().last().unwrap().state(), v1::SourceState::Stale);
-        assert_eq!(store.sources().count(), 2);
-
-        store.replace(vec![], vec![status("zk", v1::SourceState::Live)]);
-        assert!(store.is_empty() && store.is_complete());
-        assert_eq!(store.digest(), Digest::default());
+        let apply = |store: &mut Store, state| {
+            store.apply(Transaction { sources: vec![status("zk", state)], ..Default::default() });
+        };
+        apply(&mut store, v1::SourceState::Live);
+        apply(&mut store, v1::SourceState::Loading);
+        assert!(store.is_complete());
+        assert_eq!(store.source("zk").unwrap().state(), v1::SourceState::Stale);
+        store.retain_sources(|id| id != "zk");
+        assert_eq!(store.sources().count(), 0);
     }
 
     #[test]

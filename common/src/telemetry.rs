@@ -1,6 +1,9 @@
 //! Logs and metrics, as every process has them.
 
-use std::{fmt, fs, io};
+use std::{
+    fmt, fs,
+    io::{self, IsTerminal},
+};
 
 use clap::ValueEnum;
 use prometheus_client::{
@@ -25,6 +28,14 @@ pub enum LogFormat {
     Json,
 }
 
+/// Checks a filter without using it.
+///
+/// # Errors
+/// If it is not one.
+pub fn check_filter(filter: &str) -> Result<(), ParseError> {
+    EnvFilter::builder().parse(filter).map(drop)
+}
+
 /// Starts logging to standard error.
 ///
 /// # Errors
@@ -32,6 +43,7 @@ pub enum LogFormat {
 pub fn init_logging(format: LogFormat, filter: &str) -> Result<(), ParseError> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::builder().parse(filter)?)
+        .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr);
     match format {
         LogFormat::Text => builder.init(),

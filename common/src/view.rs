@@ -4,6 +4,7 @@
 //! - [`composer`]: keeps the parts that are the same for every node, change by change
 //! - [`domains`]: which service answers to which host name
 //! - [`assignment`], [`cluster`], [`route`], [`listener`]: Envoy messages, and nothing else
+//! - [`grpc`]: what is different for gRPC without a proxy
 //!
 //! Routes stay in pieces, one per service, and are put together per client ([`route::compose`]): a client
 //! may have to wait for one service's piece, or to do without it, and the others must not notice.
@@ -12,10 +13,11 @@ pub mod assignment;
 pub mod cluster;
 pub mod composer;
 pub mod domains;
+pub mod grpc;
 pub mod listener;
 pub mod route;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use prost::Message;
@@ -26,8 +28,11 @@ use crate::resource::Version;
 /// The name of the listener, and of the route configuration, for calls that leave the host.
 pub const EGRESS: &str = "egress";
 
+/// The Envoy cluster that is the Beacon, in each Envoy's bootstrap.
+pub const BEACON: &str = "beacon";
+
 /// One xDS resource, serialized.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct XdsResource {
     /// Its name in xDS.
     pub name: Arc<str>,
@@ -52,13 +57,79 @@ pub struct Composition {
     /// Pieces of the egress route configuration: a virtual host for each service. A piece routes to the
     /// cluster of the same name.
     pub virtual_hosts: Layer,
+    /// The service that owns a domain, which is a service's name in lower case.
+    pub domains: Arc<BTreeMap<Arc<str>, Arc<str>>>,
+    /// Secrets: where a host finds certificates and keys.
+    pub secrets: Layer,
+    /// The same, and those with a private key in them, which is not to cross a network.
+    pub socket_secrets: Layer,
+    /// Runtime layers.
+    pub runtimes: Layer,
+    /// Configurations of single extensions, such as filters.
+    pub extensions: Layer,
+    /// Scopes of routes.
+    pub scoped_routes: Layer,
 }
 
 /// What the view depends on besides the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NodeView {
     /// Where the Envoy listens for calls that leave the host.
-    pub egress: std::net::SocketAddr,
+    pub egress: SocketAddr,
+    /// Where it asks for what a resource refers to.
+    pub source: ConfigSource,
+    /// What it is.
+    pub client: ClientKind,
+    /// It is connected by a socket of this host.
+    pub local: bool,
+}
+
+/// What asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientKind {
+    /// A proxy, which wants everything.
+    Envoy,
+    /// gRPC itself, without a proxy: it wants what its targets need.
+    Grpc,
+}
+
+/// Where an Envoy asks for what a resource refers to: as it has asked for the resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfigSource {
+    /// On the aggregated stream.
+    Aggregated,
+    /// On a stream of the type, state of the world.
+    Sotw,
+    /// On a stream of the type, delta.
+    Delta,
+}
+
+impl NodeView {
+    /// An Envoy with an aggregated stream.
+    pub fn new(egress: SocketAddr) -> Self {
+        Self { egress, source: ConfigSource::Aggregated, client: ClientKind::Envoy, local: false }
+    }
+}
+
+impl Composition {
+    /// Whether this is the same composition, and not only an equal one. Costs nothing.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let layers = |of: &Self| {
+            [
+                &of.clusters,
+                &of.assignments,
+                &of.virtual_hosts,
+                &of.secrets,
+                &of.runtimes,
+                &of.extensions,
+                &of.scoped_routes,
+            ]
+            .map(Arc::as_ptr)
+        };
+        self.complete == other.complete
+            && layers(self) == layers(other)
+            && Arc::ptr_eq(&self.domains, &other.domains)
+    }
 }
 
 impl XdsResource {
@@ -70,6 +141,13 @@ impl XdsResource {
     /// A message that is serialized already.
     pub fn from_body(name: Arc<str>, body: Bytes) -> Self {
         Self { version: Version::of(&body), name, body }
+    }
+}
+
+/// Without the body, which may be a secret.
+impl fmt::Debug for XdsResource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}@{}", self.name, self.version)
     }
 }
 

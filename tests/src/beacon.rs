@@ -30,6 +30,8 @@ pub struct BeaconOptions {
     pub tower: Vec<String>,
     /// The name of its host; `beacon` if empty.
     pub node_id: String,
+    /// That it is to find its name itself.
+    pub unnamed: bool,
     /// The zone of its host.
     pub zone: Option<String>,
     /// The egress address of an Envoy that does not choose one; a free port if not given.
@@ -54,21 +56,30 @@ impl BeaconOptions {
 /// The variant of xDS that an Envoy speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Changes only.
+    /// Changes only, all types on one stream.
     Delta,
-    /// The state of the world, each time.
+    /// The state of the world, each time, all types on one stream.
     Sotw,
+    /// Changes only, a stream for each type.
+    DeltaPerType,
+    /// The state of the world, a stream for each type.
+    SotwPerType,
 }
 
 impl Mode {
     /// Each of them.
-    pub const ALL: [Self; 2] = [Self::Delta, Self::Sotw];
+    pub const ALL: [Self; 4] = [Self::Delta, Self::Sotw, Self::DeltaPerType, Self::SotwPerType];
+
+    /// Those with one stream, on which changes come in order.
+    pub const AGGREGATED: [Self; 2] = [Self::Delta, Self::Sotw];
 
     /// As `beacon-agent bootstrap --mode` names it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Delta => "delta",
             Self::Sotw => "sotw",
+            Self::DeltaPerType => "delta-per-type",
+            Self::SotwPerType => "sotw-per-type",
         }
     }
 }
@@ -80,6 +91,8 @@ pub struct BootstrapOptions {
     pub mode: Mode,
     /// The name of the Envoy.
     pub node_id: String,
+    /// The Unix socket of the Beacon, if it is to be used.
+    pub socket: Option<PathBuf>,
     /// The port of its egress listener; the Beacon's choice if not given.
     pub egress_port: Option<u16>,
 }
@@ -102,12 +115,12 @@ impl Beacon {
             let node_id = if options.node_id.is_empty() { "beacon" } else { &options.node_id };
             let mut arguments = vec![
                 format!("--tower={}", options.tower.join(",")),
-                format!("--node-id={node_id}"),
                 format!("--data-dir={}", data.display()),
                 format!("--xds-listen={xds}"),
                 format!("--admin-listen={admin}"),
                 format!("--egress-listen={egress}"),
             ];
+            arguments.extend((!options.unnamed).then(|| format!("--node-id={node_id}")));
             arguments.extend(options.zone.map(|zone| format!("--zone={zone}")));
             arguments.extend(options.flags);
             arguments
@@ -145,7 +158,12 @@ impl Beacon {
     pub async fn bootstrap(&self, options: &BootstrapOptions) -> Result<String> {
         let xds = self.xds().to_string();
         let egress = options.egress_port.map(|port| port.to_string());
-        let mut arguments = vec!["bootstrap", "--xds-address", &xds, "--admin-port", "0"];
+        let socket = options.socket.as_ref().map(|path| path.display().to_string());
+        let mut arguments = vec!["bootstrap", "--admin-port", "0"];
+        match &socket {
+            Some(path) => arguments.extend(["--xds-socket", path]),
+            None => arguments.extend(["--xds-address", &xds]),
+        }
         arguments.extend(["--mode", options.mode.name(), "--node-id", &options.node_id]);
         if let Some(port) = &egress {
             arguments.extend(["--egress-port", port]);
@@ -156,15 +174,33 @@ impl Beacon {
         String::from_utf8(output.stdout).context("the bootstrap is not text")
     }
 
+    /// The bootstrap of gRPC's own client.
+    pub async fn grpc_bootstrap(&self, node_id: &str) -> Result<String> {
+        let xds = self.xds().to_string();
+        let arguments = ["bootstrap", "--mode", "grpc", "--node-id", node_id, "--xds-address", &xds];
+        let output = daemon::run("beacon-agent", &arguments).await?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
+        String::from_utf8(output.stdout).context("the bootstrap is not text")
+    }
+
     /// A new Envoy with a name and an egress port of its own, served by this Beacon: when this
     /// returns, it has all that it waits for at its start.
     pub async fn envoy(&self, mode: Mode) -> Result<Envoy> {
+        self.connect(mode, None).await
+    }
+
+    /// The same, but it connects to the Beacon's Unix socket.
+    pub async fn envoy_at(&self, socket: &Path, mode: Mode) -> Result<Envoy> {
+        self.connect(mode, Some(socket.to_owned())).await
+    }
+
+    async fn connect(&self, mode: Mode, socket: Option<PathBuf>) -> Result<Envoy> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let node_id = format!("envoy-{number}-{}", mode.name());
         // The listener's port is part of what the Beacon sends, so it must be known before.
         let egress_port = Some(free_port());
-        let options = BootstrapOptions { mode, node_id, egress_port };
+        let options = BootstrapOptions { mode, node_id, socket, egress_port };
         let bootstrap = self.bootstrap(&options).await?;
         let envoy = Envoy::start(&options.node_id, &bootstrap, egress_port).await?;
         envoy.wait_ready(SERVED).await?;

@@ -55,13 +55,22 @@ impl Envoy {
         self.admin
     }
 
+    /// Where its egress listener is.
+    ///
+    /// # Panics
+    ///
+    /// If it was started without an egress port.
+    pub fn egress(&self) -> SocketAddr {
+        self.egress.expect("an Envoy with an egress port")
+    }
+
     /// A caller through its egress listener.
     ///
     /// # Panics
     ///
     /// If it was started without an egress port.
     pub fn caller(&self, protocol: Protocol) -> Caller<'_> {
-        Caller::new(self.egress.expect("an Envoy with an egress port"), protocol)
+        Caller::new(self.egress(), protocol)
     }
 
     /// Waits until it is live: it has all that it waits for at its start.

@@ -11,28 +11,36 @@
 //!   then the last answer is part of the failure.
 //! - A test that fails shows the last lines of the logs of all it had started ([`log`]).
 
+pub mod authority;
 pub mod beacon;
 pub mod daemon;
 pub mod envoy;
 pub mod files;
+pub mod grpc;
 pub mod http;
 pub mod leash;
+pub mod load;
 pub mod log;
 pub mod metrics;
 pub mod poll;
 pub mod ports;
 pub mod programs;
+pub mod proxy;
 pub mod registry;
 pub mod tower;
 pub mod upstream;
 pub mod zookeeper;
 
+pub use authority::{Authority, Issued};
 pub use beacon::{Beacon, BeaconOptions, BootstrapOptions, Mode};
 pub use envoy::Envoy;
 pub use files::{Endpoint, EndpointFiles};
+pub use grpc::GrpcClient;
 pub use http::{Caller, Protocol, Reply, Tally};
+pub use load::Load;
 pub use poll::{eventually, rounds};
+pub use proxy::{Fault, Proxy};
 pub use registry::Registry;
 pub use tower::{Tower, TowerOptions};
 pub use upstream::Upstream;
-pub use zookeeper::ZooKeeper;
+pub use zookeeper::{Login, ZooKeeper};

@@ -34,6 +34,15 @@ pub fn envoy() -> Result<PathBuf> {
     Ok(program)
 }
 
+/// A Python with grpcio, which `scripts/setup` has installed.
+pub fn python() -> Result<PathBuf> {
+    let program = workspace().join(".tools/venv/bin/python");
+    if !program.is_file() {
+        bail!("{} does not exist: run `scripts/setup grpc` first", program.display());
+    }
+    Ok(program)
+}
+
 /// The variables that would act as flags of our programs, were a developer to have them set.
 pub fn variables_to_hide() -> impl Iterator<Item = String> {
     // Tests name all flags that matter to them. Which Envoy to use is not a flag.

@@ -8,7 +8,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use tokio::time::timeout;
-use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, SessionState};
+use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, SaslOptions, SessionState};
+
+use crate::zookeeper::Login;
 
 /// Long enough to outlive a restart of the server.
 const SESSION: Duration = Duration::from_secs(10);
@@ -24,36 +26,37 @@ const ANSWER: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct Registry {
     server: String,
+    login: Option<Login>,
     root: String,
     client: Client,
 }
 
 impl Registry {
     /// A new session below a new root.
-    pub(crate) async fn new(server: String) -> Result<Self> {
+    pub(crate) async fn new(server: String, login: Option<Login>) -> Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let mut registry = Self::unrooted(server).await?;
+        let mut registry = Self::unrooted(server, login).await?;
         registry.root = format!("/t-{number}-{}", std::process::id());
         registry.answered(registry.client.mkdir(&registry.root, &PERSISTENT)).await?;
         Ok(registry)
     }
 
     /// A new session that sees the whole tree.
-    pub(crate) async fn unrooted(server: String) -> Result<Self> {
-        let client = connect(&server, SESSION, Ending::Closed).await?;
-        Ok(Self { server, root: String::new(), client })
+    pub(crate) async fn unrooted(server: String, login: Option<Login>) -> Result<Self> {
+        let client = connect(&server, login.as_ref(), SESSION, Ending::Closed).await?;
+        Ok(Self { server, login, root: String::new(), client })
     }
 
     /// Another session below the same root, with ephemerals of its own.
     pub async fn another_session(&self) -> Result<Self> {
-        Ok(self.with(connect(&self.server, SESSION, Ending::Closed).await?))
+        Ok(self.with(connect(&self.server, self.login.as_ref(), SESSION, Ending::Closed).await?))
     }
 
     /// As [`Registry::another_session`], but it ends as a host that dies does: when this is dropped,
     /// its ephemerals stay until the server misses it.
     pub async fn doomed_session(&self) -> Result<Self> {
-        Ok(self.with(connect(&self.server, DOOMED_SESSION, Ending::Missed).await?))
+        Ok(self.with(connect(&self.server, self.login.as_ref(), DOOMED_SESSION, Ending::Missed).await?))
     }
 
     /// The value of Tower's `--discovery` for the services that register here, at
@@ -71,6 +74,15 @@ impl Registry {
     /// Creates a znode that stays.
     pub async fn create(&self, path: &str, data: &[u8]) -> Result<()> {
         self.create_as(path, data, PERSISTENT).await.map(drop)
+    }
+
+    /// Creates a znode that stays, and that only those may touch who know this user's password.
+    pub async fn create_guarded(&self, path: &str, data: &[u8], user: &Login) -> Result<()> {
+        let auth = format!("{}:{}", user.user, user.password);
+        let client = Client::connector().with_auth("digest", auth.as_bytes()).connect(&self.server).await?;
+        let guarded = self.with(client);
+        let options = CreateMode::Persistent.with_acls(Acls::creator_all());
+        guarded.create_as(path, data, options).await.map(drop)
     }
 
     /// Creates a znode that goes with this session.
@@ -135,7 +147,7 @@ impl Registry {
     }
 
     fn with(&self, client: Client) -> Self {
-        Self { server: self.server.clone(), root: self.root.clone(), client }
+        Self { server: self.server.clone(), login: self.login.clone(), root: self.root.clone(), client }
     }
 
     async fn create_as(&self, path: &str, data: &[u8], options: CreateOptions<'_>) -> Result<String> {
@@ -165,8 +177,11 @@ enum Ending {
     Missed,
 }
 
-async fn connect(server: &str, session: Duration, ending: Ending) -> Result<Client> {
+async fn connect(server: &str, login: Option<&Login>, session: Duration, ending: Ending) -> Result<Client> {
     let mut connector = Client::connector().with_session_timeout(session);
+    if let Some(Login { user, password }) = login {
+        connector = connector.with_sasl(SaslOptions::digest_md5(user.clone(), password.clone()));
+    }
     if ending == Ending::Missed {
         connector = connector.with_detached();
     }

@@ -11,8 +11,8 @@ use std::{
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
-use http::{HeaderName, Request, Response};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header::CONTENT_TYPE};
+use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo},
@@ -29,7 +29,7 @@ use crate::ports;
 pub const VERSION_HEADER: HeaderName = HeaderName::from_static("x-upstream-version");
 
 /// An HTTP server on 127.0.0.1 that answers each request with its own name, over HTTP/1.1 and
-/// HTTP/2 on one port. It is gone, with its connections, when it is dropped.
+/// HTTP/2 on one port, and any gRPC call as well. It is gone, with its connections, when it is dropped.
 #[derive(Debug)]
 pub struct Upstream {
     name: String,
@@ -89,8 +89,8 @@ async fn accept(listener: TcpListener, name: String, requests: Arc<AtomicU64>) {
         let (name, requests) = (name.clone(), Arc::clone(&requests));
         let service = service_fn(move |request| {
             requests.fetch_add(1, Ordering::Relaxed);
-            let response = answer(&request, name.clone());
-            async move { Ok::<_, Infallible>(response) }
+            let name = name.clone();
+            async move { Ok::<_, Infallible>(answer(request, name).await) }
         });
         connections.spawn(async move {
             let server = auto::Builder::new(TokioExecutor::new());
@@ -100,14 +100,35 @@ async fn accept(listener: TcpListener, name: String, requests: Arc<AtomicU64>) {
     }
 }
 
-fn answer(request: &Request<Incoming>, name: Bytes) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(name));
+type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+async fn answer(request: Request<Incoming>, name: Bytes) -> Answer {
+    let content_type = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if content_type.is_some_and(|value| value.starts_with("application/grpc")) {
+        return answer_grpc(request, &name).await;
+    }
+    let mut response = Response::new(Full::new(name).boxed_unsync());
     let version = match request.version() {
         http::Version::HTTP_2 => "HTTP/2.0",
         http::Version::HTTP_11 => "HTTP/1.1",
         _ => "other",
     };
-    response.headers_mut().insert(VERSION_HEADER, http::HeaderValue::from_static(version));
+    response.headers_mut().insert(VERSION_HEADER, HeaderValue::from_static(version));
+    response
+}
+
+/// To any unary call of gRPC: one message, which is the name.
+async fn answer_grpc(request: Request<Incoming>, name: &Bytes) -> Answer {
+    // A server that answers before it was asked in full may be taken for one that has failed.
+    let _ = request.into_body().collect().await;
+    // Not compressed, its length, the message.
+    let mut message = vec![0];
+    message.extend(u32::try_from(name.len()).expect("a short name").to_be_bytes());
+    message.extend_from_slice(name);
+    let status = HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), HeaderValue::from(0))]);
+    let body = Full::new(Bytes::from(message)).with_trailers(async { Some(Ok(status)) });
+    let mut response = Response::new(body.boxed_unsync());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
     response
 }
 

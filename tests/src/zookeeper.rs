@@ -16,6 +16,7 @@ use tokio::{
 };
 
 use crate::{
+    authority::Authority,
     leash::{Leash, Start},
     log::Log,
     ports, programs,
@@ -33,6 +34,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 pub struct ZooKeeper {
     port: u16,
     data: PathBuf,
+    login: Option<Login>,
     arguments: Vec<String>,
     /// Only for a server that nobody will drop.
     litter: Option<PathBuf>,
@@ -40,6 +42,15 @@ pub struct ZooKeeper {
     log: Log,
     /// Last, so that it is removed when the server is gone.
     _folder: Option<TempDir>,
+}
+
+/// Whom a server lets in by SASL.
+#[derive(Clone, Debug)]
+pub struct Login {
+    /// The user.
+    pub user: String,
+    /// The password.
+    pub password: String,
 }
 
 impl ZooKeeper {
@@ -67,6 +78,19 @@ impl ZooKeeper {
         Ok(zookeeper)
     }
 
+    /// A server that lets in who logs in by SASL, and on a port of its own who does that by TLS with a
+    /// certificate of this authority. Returns that port, too.
+    pub async fn start_secured(authority: &Authority, login: Login) -> Result<(Self, u16)> {
+        let folder = temporary_folder()?;
+        let mut zookeeper = Self::prepare(folder.path())?;
+        let secure_port = ports::free_port();
+        zookeeper.secure(folder.path(), secure_port, authority, &login)?;
+        zookeeper.login = Some(login);
+        zookeeper._folder = Some(folder);
+        zookeeper.restart().await?;
+        Ok((zookeeper, secure_port))
+    }
+
     /// Where it listens, as `host:port`.
     pub fn connect_string(&self) -> String {
         format!("127.0.0.1:{}", self.port)
@@ -74,12 +98,12 @@ impl ZooKeeper {
 
     /// A new session, rooted in a new and empty znode that no other test knows.
     pub async fn root(&self) -> Result<Registry> {
-        Registry::new(self.connect_string()).await
+        Registry::new(self.connect_string(), self.login.clone()).await
     }
 
     /// A new session that sees the whole tree, for a server of one's own.
     pub async fn unrooted(&self) -> Result<Registry> {
-        Registry::unrooted(self.connect_string()).await
+        Registry::unrooted(self.connect_string(), self.login.clone()).await
     }
 
     /// Kills it as a power cut would.
@@ -136,7 +160,41 @@ impl ZooKeeper {
         arguments.push("org.apache.zookeeper.server.quorum.QuorumPeerMain".to_owned());
         arguments.push(configuration.to_string_lossy().into_owned());
         let log = Log::new("zookeeper", folder);
-        Ok(Self { port, data, arguments, litter: None, server: None, log, _folder: None })
+        Ok(Self { port, data, login: None, arguments, litter: None, server: None, log, _folder: None })
+    }
+
+    fn secure(&mut self, folder: &Path, port: u16, authority: &Authority, login: &Login) -> Result<()> {
+        let file = |name: &str, text: &str| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).with_context(|| format!("cannot write {name}"))?;
+            anyhow::Ok(path.display().to_string())
+        };
+        let server = authority.sign(&["zookeeper", "127.0.0.1"])?;
+        let identity = file("server.pem", &format!("{}{}", server.key, server.certificate))?;
+        let ca = file("ca.pem", authority.certificate())?;
+        let jaas = format!(
+            "Server {{ org.apache.zookeeper.server.auth.DigestLoginModule required user_{}=\"{}\"; }};\n",
+            login.user, login.password
+        );
+        let jaas = file("jaas.conf", &jaas)?;
+        let configuration = folder.join("zoo.cfg");
+        let mut text = std::fs::read_to_string(&configuration)?;
+        text.push_str(&format!(
+            "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
+             secureClientPort={port}\n\
+             secureClientPortAddress=127.0.0.1\n\
+             ssl.keyStore.location={identity}\n\
+             ssl.keyStore.type=PEM\n\
+             ssl.trustStore.location={ca}\n\
+             ssl.trustStore.type=PEM\n\
+             ssl.clientAuth=need\n\
+             authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n\
+             enforce.auth.enabled=true\n\
+             enforce.auth.schemes=sasl\n"
+        ));
+        std::fs::write(&configuration, text)?;
+        self.arguments.insert(0, format!("-Djava.security.auth.login.config={jaas}"));
+        Ok(())
     }
 }
 

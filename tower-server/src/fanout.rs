@@ -2,14 +2,19 @@
 //!
 //! - [`frame`]: a change as bytes, encoded once, framed as gRPC frames messages
 //! - [`log`]: a bounded ring of frames, which all streams share
-//! - [`full`]: the whole store as frames, for streams that have no place in the ring
-//! - [`body`]: one stream's response: a cursor into the ring
+//! - [`start`]: what brings a Beacon to a place in the ring, made once for all who need the same
+//! - [`admission`]: how much of that may be on its way
+//! - [`body`]: one stream's response: a start, and then a cursor into the ring
 //! - [`service`]: `tower.v1.Sync` over HTTP/2
-//! - [`beacons`]: who is connected, and what they report
+//! - `peer`: the other end of a connection, and which node it may be
+//! - [`beacons`], [`refusals`]: who is connected, and what they report; who could not
 
+pub mod admission;
 pub mod beacons;
 pub mod body;
 pub mod frame;
-pub mod full;
 pub mod log;
+mod peer;
+pub mod refusals;
 pub mod service;
+pub mod start;

@@ -10,7 +10,10 @@ use actix_web::{HttpResponse, Responder, get, web};
 use prometheus_client::registry::Registry;
 use serde::Serialize;
 use serde_json::json;
-use tower_common::telemetry;
+use tower_common::{
+    telemetry,
+    tls::{Reloading, ServerFiles},
+};
 use tower_proto::v1;
 
 use crate::{
@@ -31,6 +34,8 @@ pub struct AppState {
     pub sources: Arc<Vec<SourceHandle>>,
     /// Who is connected.
     pub beacons: Arc<Beacons>,
+    /// The certificate, if there is one.
+    pub tls: Option<Reloading<ServerFiles>>,
     /// All metrics.
     pub registry: Arc<Registry>,
 }
@@ -97,7 +102,8 @@ async fn index(state: web::Data<AppState>) -> impl Responder {
     HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(page::render(
         &summary,
         &reports,
-        &state.beacons.list(),
+        &state.beacons,
+        state.tls.as_ref().map(Reloading::status).as_ref(),
     ))
 }
 
@@ -108,7 +114,10 @@ async fn sources(state: web::Data<AppState>) -> impl Responder {
 
 #[get("/api/v1/beacons")]
 async fn beacons(state: web::Data<AppState>) -> impl Responder {
-    HttpResponse::Ok().json(json!({ "beacons": state.beacons.list() }))
+    HttpResponse::Ok().json(json!({
+        "beacons": state.beacons.list(),
+        "refused": state.beacons.refusals().list(),
+    }))
 }
 
 #[get("/api/v1/services")]

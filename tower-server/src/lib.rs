@@ -2,9 +2,10 @@
 //!
 //! Sources ([`sources`]) turn what they watch into transactions; one actor ([`store_actor`]) applies
 //! them to the store, encodes each once and appends it to the frame log; streams ([`fanout`]) are cursors
-//! into that log. [`http`] is for people and probes.
+//! into that log, over connections that [`grpc`] accepts. [`http`] is for people and probes.
 
 pub mod fanout;
+pub mod grpc;
 pub mod http;
 pub mod metrics;
 pub mod options;

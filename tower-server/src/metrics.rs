@@ -13,7 +13,7 @@ use prometheus_client::{
 };
 
 use crate::{
-    fanout::{beacons::Beacons, log::FrameLog},
+    fanout::{admission::Admission, beacons::Beacons, log::FrameLog},
     store_actor::StoreSummary,
 };
 
@@ -24,12 +24,13 @@ pub struct StoreMetrics {
     pub transactions: Counter,
     /// Bytes of frames, each encoded once.
     pub frame_bytes: Counter,
-    /// How often the whole store was encoded.
-    pub full_encodings: Counter,
+    /// How often a start was encoded, for one Beacon or many.
+    pub starts_encoded: Counter,
     revision: Gauge,
     resources: Gauge,
     complete: Gauge,
     clashes: Gauge,
+    oversized: Gauge,
     log_entries: Gauge,
     log_bytes: Gauge,
 }
@@ -44,7 +45,7 @@ impl StoreMetrics {
         };
         counter("store_transactions", "Transactions that changed the store", &metrics.transactions);
         counter("log_appended_bytes", "Bytes of frames, each encoded once", &metrics.frame_bytes);
-        counter("store_full_encodings", "Times that the whole store was encoded", &metrics.full_encodings);
+        counter("starts_encoded", "Starts of streams that were encoded", &metrics.starts_encoded);
         let mut gauge = |name: &str, help: &str, metric: &Gauge| {
             registry.register(name, help, metric.clone());
         };
@@ -52,6 +53,7 @@ impl StoreMetrics {
         gauge("store_resources", "Resources in the store", &metrics.resources);
         gauge("store_complete", "1 if every source that is not optional is loaded", &metrics.complete);
         gauge("store_clashes", "Changes refused because another source owns the key", &metrics.clashes);
+        gauge("store_oversized", "Resources refused because they are too large", &metrics.oversized);
         gauge("log_entries", "Entries in the frame log", &metrics.log_entries);
         gauge("log_bytes", "Bytes in the frame log", &metrics.log_bytes);
         metrics
@@ -63,6 +65,7 @@ impl StoreMetrics {
         self.resources.set(to_i64(store.resources as u64));
         self.complete.set(i64::from(store.complete));
         self.clashes.set(to_i64(store.clashes));
+        self.oversized.set(to_i64(store.oversized));
         self.log_entries.set(to_i64(entries as u64));
         self.log_bytes.set(to_i64(bytes));
     }
@@ -75,16 +78,30 @@ pub struct StreamCollector {
     pub beacons: Arc<Beacons>,
     /// Who reads.
     pub log: Arc<FrameLog>,
+    /// What is on its way to Beacons that start over.
+    pub admission: Arc<Admission>,
 }
 
 impl Collector for StreamCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let mut gauge = |name: &str, help: &str, value: usize| {
-            let gauge = ConstGauge::new(to_i64(value as u64));
+        let mut gauge = |name: &str, help: &str, value: u64| {
+            let gauge = ConstGauge::new(to_i64(value));
             gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
         };
-        gauge("tower_beacons_connected", "Beacons connected", self.beacons.len())?;
-        gauge("tower_log_readers", "Streams that read the frame log", self.log.readers())
+        gauge("tower_beacons_connected", "Beacons connected", self.beacons.len() as u64)?;
+        gauge("tower_log_readers", "Streams that read the frame log", self.log.readers() as u64)?;
+        gauge(
+            "tower_starts_under_way_bytes",
+            "Bytes on their way to Beacons that start over",
+            self.admission.under_way(),
+        )?;
+        let refused = self.beacons.refusals().counts();
+        refused.encode(encoder.encode_descriptor(
+            "tower_connections_refused",
+            "Connections of Beacons that were refused",
+            None,
+            refused.metric_type(),
+        )?)
     }
 }
 

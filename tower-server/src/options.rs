@@ -4,19 +4,25 @@ mod period;
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::Parser;
+use clap::{Parser, builder::BoolishValueParser};
 use serde::Serialize;
 use tower_common::{
-    process::{self, ProcessOptions},
+    check,
+    process::{CHECK_CONFIG_HELP, ProcessOptions},
     telemetry::LogFormat,
+    tls::{ServerFiles, TlsFile},
 };
 
 pub use self::period::{NotAPeriod, Period};
 use crate::sources::spec;
 
+/// What to do about a listener that other hosts can reach.
+const SECURE: &str =
+    "give --tls-cert and --tls-key, or --insecure if the network between them is to be trusted";
+
 /// Watches where services register, and fans what changes out to a beacon-agent on every host.
 #[derive(Debug, Clone, Parser, Serialize)]
-#[command(name = "tower-server", version)]
+#[command(name = "tower-server", version, after_help = CHECK_CONFIG_HELP)]
 #[serde(rename_all = "kebab-case")]
 pub struct Options {
     /// A TOML file; its keys are the long names of these flags
@@ -47,6 +53,24 @@ pub struct Options {
     #[arg(long, env = "TOWER_HTTP_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:5871")]
     pub http_listen: SocketAddr,
 
+    /// A PEM file with this Tower's certificate and those between it and its CA. With it Beacons connect
+    /// by TLS, and so do clients of HTTP unless `--http-listen` is on loopback. The files of all three
+    /// flags are read again when they change
+    #[arg(long, env = "TOWER_TLS_CERT", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// A PEM file with the key of that certificate
+    #[arg(long, env = "TOWER_TLS_KEY", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+
+    /// A PEM file with the CAs of Beacons' certificates. With it a Beacon needs one, and its node id must
+    /// be a name in it
+    #[arg(long, env = "TOWER_TLS_CLIENT_CA", value_name = "FILE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_client_ca: Option<PathBuf>,
+
     /// The mesh or region that this Tower serves
     #[arg(long, env = "TOWER_SCOPE", default_value = "default")]
     pub scope: String,
@@ -57,7 +81,7 @@ pub struct Options {
     pub guard_hold: Period,
 
     /// Listen beyond loopback without TLS
-    #[arg(long, env = "TOWER_INSECURE")]
+    #[arg(long, env = "TOWER_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
 
     /// How log lines look
@@ -78,10 +102,39 @@ impl ProcessOptions for Options {
         self.dump_config
     }
 
-    fn check(&self) -> Result<(), String> {
-        spec::parse_all(&self.discovery).map_err(|error| error.to_string())?;
+    fn faults(&self) -> Vec<String> {
+        let mut faults = Vec::new();
+        faults.extend(spec::parse_all(&self.discovery).err().map(|fault| fault.to_string()));
         let listeners = [("--grpc-listen", self.grpc_listen), ("--http-listen", self.http_listen)];
-        process::check_listeners(&listeners, self.insecure)
+        faults.extend(check::same_address(&listeners));
+        match self.tls() {
+            Err(fault) => faults.push(fault),
+            Ok(None) if !self.insecure => faults.extend(check::beyond_loopback(&listeners, SECURE)),
+            Ok(_) => {}
+        }
+        faults
+    }
+
+    fn faults_of_host(&self) -> Vec<String> {
+        let tls = self.tls().ok().flatten().and_then(|files| check::tls(&files).err());
+        check::data_dir("--data-dir", &self.data_dir).into_iter().chain(tls).collect()
+    }
+}
+
+impl Options {
+    /// The files for TLS, if that is wanted.
+    ///
+    /// # Errors
+    /// If one is missing.
+    pub fn tls(&self) -> Result<Option<ServerFiles>, String> {
+        let client_ca = self.tls_client_ca.as_ref().map(|path| TlsFile::new("--tls-client-ca", path));
+        match TlsFile::pair(self.tls_cert.as_deref(), self.tls_key.as_deref())? {
+            Some((cert, key)) => Ok(Some(ServerFiles { cert, key, client_ca })),
+            None if client_ca.is_some() => {
+                Err("--tls-client-ca is given without --tls-cert and --tls-key".to_owned())
+            }
+            None => Ok(None),
+        }
     }
 }
 
@@ -98,9 +151,22 @@ mod tests {
 
     #[test]
     fn other_hosts_are_let_in_only_on_purpose() {
-        assert!(options(&[]).check().is_ok());
+        assert!(options(&[]).faults().is_empty());
         let open = ["--grpc-listen", "0.0.0.0:5870"];
-        assert!(options(&open).check().unwrap_err().contains("--grpc-listen 0.0.0.0:5870"));
-        assert!(options(&[&open[..], &["--insecure"]].concat()).check().is_ok());
+        assert!(options(&open).faults()[0].contains("--grpc-listen 0.0.0.0:5870"));
+        assert!(options(&[&open[..], &["--insecure"]].concat()).faults().is_empty());
+        let tls = ["--tls-cert", "/c.pem", "--tls-key", "/k.pem"];
+        assert!(options(&[&open[..], &tls].concat()).faults().is_empty());
+    }
+
+    #[test]
+    fn tls_needs_its_files_together() {
+        let check = |args: &[&str], message: &str| {
+            let error = options(args).faults().join("; ");
+            assert!(error.contains(message), "{error:?} does not contain {message:?}");
+        };
+        check(&["--tls-cert", "/c.pem"], "--tls-cert is given without --tls-key");
+        check(&["--tls-key", "/k.pem"], "--tls-key is given without --tls-cert");
+        check(&["--tls-client-ca", "/ca.pem"], "--tls-client-ca is given without --tls-cert");
     }
 }

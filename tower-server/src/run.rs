@@ -1,42 +1,46 @@
 //! Wires the parts together, and takes them down again.
 
-use std::{future::Future, io, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use actix::{Actor, Addr, Arbiter, System};
 use actix_web::{App, HttpServer, web};
 use anyhow::{Context, anyhow};
 use rand::Rng;
-use tokio::{net::TcpSocket, runtime, signal::unix::SignalKind};
+use tokio::{runtime, signal::unix::SignalKind};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::{Server, server::TcpIncoming};
-use tower_common::{FEATURE_LEVEL, canonical_scope, telemetry};
+use tower_common::{
+    FEATURE_LEVEL, canonical_scope, telemetry,
+    tls::{Reloading, ServerFiles, server},
+};
 use tower_proto::v1;
 use tracing::{error, info};
 
 use crate::{
     fanout::{
+        admission::Admission,
         beacons::Beacons,
+        body::FetchStart,
         frame,
-        full::FullCache,
         log::{FrameLog, Limits},
-        service::{FullSource, SyncService},
+        service::{self, Starts, SyncService},
     },
+    grpc,
     http::{self, AppState},
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
     sources::{self, SourceHandle, spec},
-    store_actor::{GetFull, HEARTBEAT_INTERVAL, StoreActor},
+    store_actor::{Ask, GetBuckets, GetStart, HEARTBEAT_INTERVAL, StoreActor},
 };
 
 /// A Beacon that has heard nothing for this long moves to another Tower: three heartbeats.
 const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 
-/// What one connection may have in the kernel's send buffer: it bounds what a Beacon costs that does not
-/// read.
-const SEND_BUFFER_BYTES: u32 = 128 << 10;
+/// What may be on its way to Beacons that start over: more would only make all of them wait longer.
+const START_BYTES_UNDER_WAY: u64 = 256 << 20;
 
-/// Connections that wait to be accepted, when all Beacons come at once.
-const BACKLOG: u32 = 4096;
+/// How old a stream gets before its Beacon is sent to the next Tower, so that Towers share the load
+/// again after one was away.
+const STREAM_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// How long streams have to end when Tower goes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -68,19 +72,25 @@ async fn serve(
         .with_context(|| format!("--data-dir {} cannot be made", options.data_dir.display()))?;
     let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
     let log = FrameLog::new(Limits::default());
-    let fulls = Arc::new(FullCache::new(log.clone()));
+    let admission = Admission::new(START_BYTES_UNDER_WAY);
     let beacons = Arc::new(Beacons::default());
     let store = {
-        let (scope, log, fulls) = (scope.clone(), log.clone(), fulls.clone());
+        let (scope, log) = (scope.clone(), log.clone());
         let metrics = StoreMetrics::new(&mut registry);
-        StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| {
-            StoreActor::new(&scope, log, fulls, metrics)
-        })
+        StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| StoreActor::new(&scope, log, metrics))
     };
     let source_metrics = sources::Metrics::new(&mut registry);
-    registry.register_collector(Box::new(StreamCollector { beacons: beacons.clone(), log: log.clone() }));
+    registry.register_collector(Box::new(StreamCollector {
+        beacons: beacons.clone(),
+        log: log.clone(),
+        admission: admission.clone(),
+    }));
 
-    let grpc_listener = bind_grpc(options.grpc_listen)?;
+    let tls = options.tls().map_err(anyhow::Error::msg)?.map(start_tls).transpose()?;
+    if let Some(tls) = &tls {
+        registry.register_collector(tls.collector("tower"));
+    }
+    let grpc_listener = grpc::bind(options.grpc_listen)?;
     let sources = sources::start(
         specs,
         &scope,
@@ -94,15 +104,19 @@ async fn serve(
         store: store.clone(),
         sources: sources.clone(),
         beacons: beacons.clone(),
+        tls: tls.clone(),
         registry: Arc::new(registry),
     };
     let http = {
         let state = web::Data::new(state);
-        HttpServer::new(move || App::new().app_data(state.clone()).configure(http::configure))
+        let http = HttpServer::new(move || App::new().app_data(state.clone()).configure(http::configure))
             .workers(1)
-            .disable_signals()
-            .bind(options.http_listen)
-            .with_context(|| format!("--http-listen {} cannot be bound", options.http_listen))?
+            .disable_signals();
+        match tls.as_ref().filter(|_| !options.http_listen.ip().is_loopback()) {
+            Some(tls) => http.bind_rustls_0_23(options.http_listen, server::http_config(tls)),
+            None => http.bind(options.http_listen),
+        }
+        .with_context(|| format!("--http-listen {} cannot be bound", options.http_listen))?
     };
     for address in http.addrs() {
         info!(service = "http", %address, "listening");
@@ -112,8 +126,16 @@ async fn serve(
 
     let address = grpc_listener.local_addr()?;
     let stopping = CancellationToken::new();
-    let sync = SyncService::new(&scope, welcome(&scope), log.clone(), full_source(store, fulls), beacons);
-    let grpc = grpc_runtime.spawn(serve_grpc(grpc_listener, sync, stopping.clone()));
+    let sync = SyncService::new(service::Options {
+        welcome: welcome(&scope),
+        scope,
+        log: log.clone(),
+        starts: Arc::new(StoreStarts(store.clone())),
+        admission,
+        beacons: beacons.clone(),
+        stream_age: STREAM_AGE,
+    });
+    let grpc = grpc_runtime.spawn(grpc::serve(grpc_listener, tls, beacons, sync, stopping.clone()));
     info!(service = "grpc", %address, "listening");
 
     tokio::select! {
@@ -123,8 +145,7 @@ async fn serve(
             return Err(anyhow!("the HTTP server stopped"));
         }
     }
-    log.append(vec![goodbye()]);
-    log.close();
+    log.close(goodbye());
     stopping.cancel();
     match tokio::time::timeout(DRAIN_TIMEOUT, grpc).await {
         Ok(Ok(result)) => result.context("the gRPC server failed")?,
@@ -136,42 +157,27 @@ async fn serve(
     Ok(())
 }
 
-/// The listening socket. Accepted connections inherit the size of its send buffer.
-fn bind_grpc(address: SocketAddr) -> anyhow::Result<tokio::net::TcpListener> {
-    let bind = || -> io::Result<_> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
-        socket.bind(address)?;
-        socket.listen(BACKLOG)
-    };
-    bind().with_context(|| format!("--grpc-listen {address} cannot be bound"))
+/// Files that cannot be used at the start are a failure: nobody could connect.
+fn start_tls(files: ServerFiles) -> anyhow::Result<Reloading<ServerFiles>> {
+    let tls = Reloading::new(files);
+    tls.current().map_err(anyhow::Error::msg)?;
+    tls.watch().context("the TLS files cannot be watched")?;
+    Ok(tls)
 }
 
-async fn serve_grpc(
-    listener: tokio::net::TcpListener,
-    sync: SyncService,
-    stopping: CancellationToken,
-) -> Result<(), tonic::transport::Error> {
-    Server::builder()
-        .http2_keepalive_interval(Some(Duration::from_secs(30)))
-        .http2_keepalive_timeout(Some(Duration::from_secs(20)))
-        .add_service(sync)
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            stopping.cancelled_owned(),
-        )
-        .await
-}
+/// The store actor, as streams see it.
+struct StoreStarts(Addr<StoreActor>);
 
-fn full_source(store: Addr<StoreActor>, fulls: Arc<FullCache>) -> FullSource {
-    Arc::new(move || -> Pin<Box<dyn Future<Output = _> + Send>> {
-        if let Some(full) = fulls.get() {
-            return Box::pin(async move { Some(full) });
-        }
-        let store = store.clone();
-        Box::pin(async move { store.send(GetFull).await.ok() })
-    })
+impl Starts for StoreStarts {
+    fn start(&self, ask: Ask) -> FetchStart {
+        let answer = self.0.send(GetStart(ask));
+        Box::pin(async move { answer.await.ok() })
+    }
+
+    fn buckets(&self, buckets: v1::Buckets, at_least: u64) -> FetchStart {
+        let answer = self.0.send(GetBuckets { buckets, at_least });
+        Box::pin(async move { answer.await.ok() })
+    }
 }
 
 fn welcome(scope: &str) -> v1::Welcome {

@@ -1,19 +1,26 @@
 //! The only writer of the store: applies transactions, gives each a revision, encodes it once, and
 //! appends it to the frame log. Heartbeats come from here too, so that a stuck store is a silent Tower.
 
+mod catch_up;
 mod core;
+mod journal;
 
 use std::{sync::Arc, time::Duration};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
-use tower_common::store::Transaction;
+use tower_common::{clock, store::Transaction};
 use tower_proto::v1;
 
-pub use self::core::{ServiceSummary, StoreCore, StoreSummary};
+use self::catch_up::Way;
+pub use self::{
+    catch_up::Ask,
+    core::{ServiceSummary, StoreCore, StoreSummary},
+};
 use crate::{
     fanout::{
-        full::{FullCache, FullState},
-        log::FrameLog,
+        frame,
+        log::{Cursor, FrameLog},
+        start::{Start, StartCache, StartFrom},
     },
     metrics::StoreMetrics,
 };
@@ -29,10 +36,20 @@ const MAILBOX: usize = 1024;
 #[rtype(result = "()")]
 pub struct Publish(pub Transaction);
 
-/// Asks for everything, as frames.
+/// Asks for the start of a stream.
 #[derive(Debug, Message)]
-#[rtype(result = "Arc<FullState>")]
-pub struct GetFull;
+#[rtype(result = "Arc<Start>")]
+pub struct GetStart(pub Ask);
+
+/// Asks for what differs from a store with these buckets.
+#[derive(Debug, Message)]
+#[rtype(result = "Arc<Start>")]
+pub struct GetBuckets {
+    /// The buckets.
+    pub buckets: v1::Buckets,
+    /// The place in the log to which the start is to lead, at least.
+    pub at_least: u64,
+}
 
 /// Asks how the store is.
 #[derive(Debug, Message)]
@@ -57,14 +74,28 @@ pub struct ListEndpoints {
 pub struct StoreActor {
     core: StoreCore,
     log: Arc<FrameLog>,
-    fulls: Arc<FullCache>,
+    starts: StartCache,
     metrics: StoreMetrics,
 }
 
 impl StoreActor {
     /// An actor with an empty store.
-    pub fn new(scope: &str, log: Arc<FrameLog>, fulls: Arc<FullCache>, metrics: StoreMetrics) -> Self {
-        Self { core: StoreCore::new(scope), log, fulls, metrics }
+    pub fn new(scope: &str, log: Arc<FrameLog>, metrics: StoreMetrics) -> Self {
+        Self { core: StoreCore::new(scope), starts: StartCache::new(log.clone()), log, metrics }
+    }
+
+    /// A start from this state, made now or a little earlier.
+    fn start(&mut self, from: StartFrom, at_least: u64) -> Arc<Start> {
+        if let Some(start) = self.starts.get(&from, at_least) {
+            return start;
+        }
+        self.metrics.starts_encoded.inc();
+        let frames = self.core.delivery_from(&from);
+        self.starts.put(from, Start { frames, next: Some(self.here()) })
+    }
+
+    fn here(&self) -> Cursor {
+        Cursor { place: self.log.end(), revision: self.core.revision() }
     }
 
     fn measure(&self) {
@@ -78,7 +109,7 @@ impl Actor for StoreActor {
     fn started(&mut self, context: &mut Self::Context) {
         context.set_mailbox_capacity(MAILBOX);
         context.run_interval(HEARTBEAT_INTERVAL, |actor, _| {
-            actor.log.append(vec![actor.core.heartbeat()]);
+            actor.log.append(vec![actor.core.heartbeat()], actor.core.revision());
             actor.measure();
         });
     }
@@ -88,25 +119,37 @@ impl Handler<Publish> for StoreActor {
     type Result = ();
 
     fn handle(&mut self, Publish(transaction): Publish, _: &mut Self::Context) {
-        if let Some(frames) = self.core.apply(transaction) {
+        if let Some(frames) = self.core.apply(transaction, clock::monotonic()) {
             self.metrics.transactions.inc();
             self.metrics.frame_bytes.inc_by(frames.iter().map(|frame| frame.len() as u64).sum());
-            self.log.append(frames);
+            self.log.append(frames, self.core.revision());
         }
         self.measure();
     }
 }
 
-impl Handler<GetFull> for StoreActor {
-    type Result = actix::MessageResult<GetFull>;
+impl Handler<GetStart> for StoreActor {
+    type Result = actix::MessageResult<GetStart>;
 
-    fn handle(&mut self, _: GetFull, _: &mut Self::Context) -> Self::Result {
-        // Others may have asked while this one waited.
-        let full = self.fulls.get().unwrap_or_else(|| {
-            self.metrics.full_encodings.inc();
-            self.fulls.put(FullState { frames: self.core.full(), place: self.log.end() })
-        });
-        actix::MessageResult(full)
+    fn handle(&mut self, GetStart(ask): GetStart, _: &mut Self::Context) -> Self::Result {
+        let start = match self.core.way(&ask) {
+            Way::There => Arc::new(Start { frames: self.core.nothing_new(), next: Some(self.here()) }),
+            Way::From(from) => self.start(from, 0),
+            Way::Ask(count) => {
+                let ask_buckets = Some(v1::AskBuckets { count });
+                let ask = v1::WatchResponse { ask_buckets, ..Default::default() };
+                Arc::new(Start { frames: vec![frame::framed(&ask)], next: None })
+            }
+        };
+        actix::MessageResult(start)
+    }
+}
+
+impl Handler<GetBuckets> for StoreActor {
+    type Result = actix::MessageResult<GetBuckets>;
+
+    fn handle(&mut self, message: GetBuckets, _: &mut Self::Context) -> Self::Result {
+        actix::MessageResult(self.start(StartFrom::Buckets(message.buckets.sums), message.at_least))
     }
 }
 

@@ -17,15 +17,15 @@ use tower_common::{
 use tower_proto::envoy::google::rpc::Status;
 
 use super::{
+    clients::{self, Reason},
     kind::ResourceType,
     ledger::{Entry, Ledger, Nonce},
     protocol::{Answer, Protocol},
+    retry::Retry,
+    selection::{Batch, Selection, differences},
     subscription::{Change, Subscription},
+    triage::{self, Split, Triage},
 };
-
-/// What one message holds at most, unless a single resource is larger. Receivers of gRPC accept 4 MiB by
-/// default.
-pub(super) const MESSAGE_BYTES: usize = 3 << 20;
 
 /// One resource type on one stream.
 #[derive(Debug)]
@@ -40,32 +40,30 @@ pub(super) struct Channel {
     pub(super) must_answer: bool,
     /// Something happened since nothing was found to send.
     pub(super) stirred: bool,
-    /// What was there when it was looked at last.
+    /// What was there when it was looked at last, and whether absence was known.
     seen: Option<(Layer, bool)>,
+    /// What the client knows, except for names that are due: only what differs from it can be news.
+    agreed: Option<Layer>,
     held_since: Option<Instant>,
+    /// What the client could not take.
+    pub(super) triage: Triage,
+    /// Names that are not to be spoken of: the client may have them or not, and is not to be told more.
+    muted: BTreeSet<Arc<str>>,
+    /// A layer, and what the client may have of it.
+    admitted: Option<(Layer, Layer)>,
+    /// The client's host cannot take what it was sent: to be sent again later.
+    retry: Retry,
+    /// What the last request said of a response.
+    pub(super) verdict: Option<Verdict>,
 }
 
-/// What is to go into one message.
-#[derive(Debug, Default)]
-pub(super) struct Selection {
-    resources: Vec<XdsResource>,
-    removed: Vec<Arc<str>>,
-    /// What did not fit, and goes into the next.
-    left_over: Vec<Arc<str>>,
-    whole: bool,
-    bytes: usize,
-}
-
-/// One message, and what it is for the client.
+/// What a request said of a response.
 #[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) kind: ResourceType,
-    pub(super) nonce: Nonce,
-    pub(super) version: Version,
-    pub(super) resources: Vec<XdsResource>,
-    pub(super) removed: Vec<Arc<str>>,
-    /// Resources that are new to the client, or perhaps are.
-    pub(super) refreshed: BTreeSet<Arc<str>>,
+pub(super) enum Verdict {
+    /// Accepted.
+    Accepted,
+    /// Rejected, with the content that the client had never accepted before.
+    Rejected { suspects: Vec<XdsResource>, message: String },
 }
 
 /// Under which circumstances a message is made.
@@ -77,8 +75,8 @@ pub(super) struct Moment {
 }
 
 impl Channel {
-    /// A type that was not asked for yet.
-    pub(super) fn new(kind: ResourceType) -> Self {
+    /// A type that was not asked for yet, and what of it the client could not take before.
+    pub(super) fn new(kind: ResourceType, triage: Triage) -> Self {
         Self {
             kind,
             subscription: Subscription::new(kind.is_whole()),
@@ -87,7 +85,13 @@ impl Channel {
             must_answer: false,
             stirred: true,
             seen: None,
+            agreed: None,
             held_since: None,
+            triage,
+            muted: BTreeSet::new(),
+            admitted: None,
+            retry: Retry::No,
+            verdict: None,
         }
     }
 
@@ -102,17 +106,86 @@ impl Channel {
         let waiting = self.must_answer && !change.wildcard_ended && !subscription.is_empty();
         self.must_answer = waiting || change.wildcard_asked;
         self.due.extend(change.asked.iter().cloned());
+        if !change.is_empty() {
+            self.agreed = None;
+        }
     }
 
     /// Takes note of the answer to a response. `None` if the nonce is not of one that waits for it.
     pub(super) fn settle(&mut self, nonce: &str, error: Option<Status>) -> Option<Answer> {
         let number = nonce.parse().ok()?;
-        let version = self.ledger.settle(number, error.is_none(), self.subscription.names())?;
-        let (nonce, version) = (nonce.to_owned(), version.to_string());
+        let settled = self.ledger.settle(number, error.is_none(), self.subscription.names())?;
+        let (nonce, version) = (nonce.to_owned(), settled.version.to_string());
         Some(match error {
-            None => Answer::Ack { nonce, version },
-            Some(status) => Answer::Nack { nonce, version, status },
+            None => {
+                self.verdict = Some(Verdict::Accepted);
+                Answer::Ack { nonce, version }
+            }
+            Some(status) => {
+                let message = clients::shorten(&status.message).to_owned();
+                self.verdict = Some(Verdict::Rejected { suspects: settled.suspects, message });
+                Answer::Nack { nonce, version, status }
+            }
         })
+    }
+
+    /// The response was accepted: what is on trial may be cleared.
+    pub(super) fn accepted(&mut self) {
+        self.retry = Retry::No;
+        self.admitted = None;
+    }
+
+    /// The response was rejected, and one of these is to blame; all of them are set back, and tried again.
+    /// `whole`: what a response leaves out is gone from the client.
+    pub(super) fn rejected(&mut self, suspects: Vec<XdsResource>, message: &str, whole: bool) {
+        if Reason::of(message) == Reason::Host {
+            self.retry.failed();
+            return;
+        }
+        if whole && suspects.len() > 1 && !self.ledger.has_good() && !self.triage.is_trying() {
+            // There is nothing to set it back to, and to leave a part out is to take it away from a client
+            // that may have it from an earlier stream. If it names the culprits, the others can be tried.
+            if !suspects.iter().any(|suspect| triage::accuses(message, &suspect.name)) {
+                return;
+            }
+        }
+        let split = if self.kind.is_whole() { Split::Halves } else { Split::Single };
+        let ledger = &self.ledger;
+        let refused = self.triage.reject(suspects, message, split, |name| ledger.good(name).cloned());
+        if let Some(name) = refused
+            && self.ledger.good(&name).is_none()
+        {
+            // It has nothing of this name, and is not to get anything: there is nothing to be undone.
+            self.ledger.forget(&name);
+            self.due.remove(&name);
+        }
+        self.admitted = None;
+    }
+
+    /// What the client may have of a layer. Takes the next suspects on trial, if it is time.
+    fn admit(&mut self, layer: &Layer) -> Layer {
+        if self.triage.is_idle() {
+            self.admitted = None;
+            self.muted.clear();
+            return layer.clone();
+        }
+        if let Some((from, admitted)) = &self.admitted
+            && Arc::ptr_eq(from, layer)
+        {
+            return admitted.clone();
+        }
+        let Self { subscription, ledger, .. } = self;
+        self.triage.settle(|name, version| {
+            subscription.covers(name)
+                && layer.get(name).is_some_and(|resource| resource.version == version)
+                && ledger.good(name).is_none_or(|good| good.version != version)
+        });
+        let (admitted, muted) = self.triage.admit(layer, |name| ledger.good(name).cloned());
+        self.due.extend(self.triage.on_trial().cloned());
+        self.stirred = true;
+        self.muted = muted;
+        self.admitted = Some((layer.clone(), admitted.clone()));
+        admitted
     }
 
     /// Has these names sent, as far as they are wanted one by one.
@@ -131,7 +204,12 @@ impl Channel {
         moment: Moment,
         nonce: Nonce,
     ) -> Option<Batch> {
+        let layer = &self.admit(layer);
         self.look(layer, moment.complete);
+        if self.retry.is_due(moment.now) {
+            self.due.extend(self.ledger.doubtful().cloned());
+            self.stirred = true;
+        }
         if !self.stirred {
             return None;
         }
@@ -140,28 +218,86 @@ impl Channel {
             self.held_since = None;
             return None;
         }
-        P::tidy(self, layer);
         let free = !self.ledger.is_waiting() || self.held_until().is_some_and(|end| end <= moment.now);
-        if let Some(selection) = P::select(self, layer, moment.complete, free) {
-            if free {
-                self.held_since = None;
-            }
+        // The answer to a wildcard is its content.
+        let news = (free || self.must_answer).then(|| self.news::<P>(layer));
+        let selection = match self.trial(layer, free) {
+            Some(selection) => selection,
+            None => P::select(self, layer, moment.complete, news.as_ref()),
+        };
+        if news.is_some() {
+            self.held_since = None;
+            self.agreed = Some(layer.clone());
+        }
+        if let Some(selection) = selection {
             return Some(self.commit(selection, layer, nonce));
         }
-        if free {
-            self.held_since = None;
-            self.stirred = false;
-        } else if self.kind.longest_hold().is_none() {
-            // The answer that it waits for stirs it again.
+        if free || self.kind.longest_hold().is_none() {
+            // If not free: the answer that it waits for stirs it again.
             self.stirred = false;
         } else if self.held_since.is_none() {
-            if P::select(self, layer, moment.complete, true).is_some() {
-                self.held_since = Some(moment.now);
-            } else {
+            if self.news::<P>(layer).is_empty() {
                 self.stirred = false;
+            } else {
+                self.held_since = Some(moment.now);
             }
         }
         None
+    }
+
+    /// A suspect by itself in its response, where each has to be tried like that; nothing, while it is not
+    /// answered. `None` if there is no such trial.
+    fn trial(&self, layer: &Layer, free: bool) -> Option<Option<Selection>> {
+        if self.kind.is_whole() || !self.triage.is_trying() {
+            return None;
+        }
+        // What the client asks for and is not under suspicion does not wait.
+        let asked = self.due.iter().filter(|name| !self.triage.concerns(name));
+        let mut selection = Selection::default();
+        for name in asked {
+            if let Some(resource) = layer.get(name) {
+                selection.add(name, Some(resource));
+            }
+        }
+        let asked = selection.non_empty();
+        if asked.is_some() || !free {
+            return Some(asked);
+        }
+        let mut selection = Selection::default();
+        for name in self.triage.on_trial().filter(|name| self.due.contains(*name)) {
+            if let Some(resource) = layer.get(name) {
+                selection.add(name, Some(resource));
+            }
+        }
+        Some(selection.non_empty())
+    }
+
+    /// The names of which the client knows something else than what is.
+    fn news<P: Protocol>(&mut self, layer: &Layer) -> BTreeSet<Arc<str>> {
+        let Self { subscription, ledger, agreed, muted, .. } = self;
+        let differs = |name: &&Arc<str>| !muted.contains(*name) && ledger.differs(name, layer.get(*name));
+        let mut news: BTreeSet<Arc<str>> = match &agreed {
+            Some(agreed) => differences(agreed, layer)
+                .filter(|name| subscription.covers(name))
+                .filter(differs)
+                .cloned()
+                .collect(),
+            None if subscription.wildcard() => {
+                layer.keys().chain(ledger.names()).filter(differs).cloned().collect()
+            }
+            None => subscription.names().iter().filter(differs).cloned().collect(),
+        };
+        if !P::tells_removals(self.kind) {
+            // The client keeps what it is not told of. What is created again is sent again.
+            news.retain(|name| {
+                let there = layer.contains_key(name);
+                if !there {
+                    ledger.forget(name);
+                }
+                there
+            });
+        }
+        news
     }
 
     fn look(&mut self, layer: &Layer, complete: bool) {
@@ -172,10 +308,37 @@ impl Channel {
         }
     }
 
+    /// When to look again, even if nothing happens before.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        [self.held_until(), self.retry.deadline()].into_iter().flatten().min()
+    }
+
     /// When held content goes out, answered or not.
-    pub(super) fn held_until(&self) -> Option<Instant> {
+    fn held_until(&self) -> Option<Instant> {
         let limit: Duration = self.kind.longest_hold()?;
         self.held_since.map(|since| since + limit)
+    }
+
+    /// The names that are due, and with `news` these and what is doubtful. What was rejected is not sent
+    /// along with a mere answer, which it might spoil.
+    pub(super) fn names_to_send<'a>(
+        &'a self,
+        news: Option<&'a BTreeSet<Arc<str>>>,
+    ) -> BTreeSet<&'a Arc<str>> {
+        let mut names: BTreeSet<&Arc<str>> = self.due.iter().collect();
+        let asked = names.len();
+        names.extend(news.into_iter().flatten());
+        if names.len() > asked || self.triage.is_trying() {
+            names.extend(self.ledger.doubtful());
+        }
+        // A name that waits for its trial is answered after it; of one that was refused the client may
+        // know, if it asks, that there is nothing.
+        names.retain(|name| !self.muted.contains(*name) || self.is_refused_answer(name));
+        names
+    }
+
+    fn is_refused_answer(&self, name: &Arc<str>) -> bool {
+        self.due.contains(name) && !self.triage.concerns(name)
     }
 
     /// The resources that are wanted and exist, by name.
@@ -198,6 +361,12 @@ impl Channel {
     fn commit(&mut self, selection: Selection, layer: &Layer, nonce: Nonce) -> Batch {
         let version = self.version(layer);
         let Selection { resources, removed, left_over, whole, .. } = selection;
+        if whole {
+            self.agreed = Some(layer.clone());
+        } else if self.agreed.as_ref().is_some_and(|agreed| !Arc::ptr_eq(agreed, layer)) {
+            // The client has something newer of these names, and of others it has not.
+            self.agreed = None;
+        }
         let refreshed = self.ledger.record(&Entry {
             nonce,
             version,
@@ -212,35 +381,5 @@ impl Channel {
         self.must_answer = false;
         self.due.extend(left_over);
         Batch { kind: self.kind, nonce, version, resources, removed, refreshed }
-    }
-}
-
-impl Selection {
-    /// Everything, in one message whatever its size: what is not in it is gone.
-    pub(super) fn whole(resources: Vec<XdsResource>) -> Self {
-        Self { resources, whole: true, ..Self::default() }
-    }
-
-    /// Adds a resource, or the fact that there is none of this name, if there is room.
-    pub(super) fn add(&mut self, name: &Arc<str>, resource: Option<&XdsResource>) {
-        // Beside the body: the name, and an upper bound for type URL, version and field keys.
-        const OVERHEAD: usize = 160;
-        let bytes = resource.map_or(0, |resource| resource.body.len() + OVERHEAD) + name.len() + 4;
-        let empty = self.resources.is_empty() && self.removed.is_empty();
-        if !self.left_over.is_empty() || (!empty && self.bytes + bytes > MESSAGE_BYTES) {
-            self.left_over.push(name.clone());
-            return;
-        }
-        self.bytes += bytes;
-        match resource {
-            Some(resource) => self.resources.push(resource.clone()),
-            None => self.removed.push(name.clone()),
-        }
-    }
-
-    /// `None` if nothing was added.
-    pub(super) fn non_empty(self) -> Option<Self> {
-        let empty = self.resources.is_empty() && self.removed.is_empty();
-        (!empty).then_some(self)
     }
 }

@@ -11,10 +11,14 @@ use tower_common::clock;
 use tower_proto::v1;
 
 use super::{
-    channel::Batch,
-    kind::{Mode, ResourceType},
+    dump::Asking,
+    kind::{Mode, ResourceType, Scope},
+    memory::{Memories, Memory},
     node::Identity,
+    peer::Peer,
     protocol::{Answer, Received},
+    selection::Batch,
+    triage::Refused,
 };
 
 /// How much of a rejection's message is kept.
@@ -29,6 +33,8 @@ pub struct Clients {
 #[derive(Debug)]
 struct Shared {
     streams: Mutex<Streams>,
+    memories: Mutex<Memories>,
+    asking: Asking,
     changed: watch::Sender<u64>,
 }
 
@@ -49,8 +55,10 @@ pub struct Client {
     pub cluster: String,
     /// Its program and version.
     pub user_agent: String,
-    /// Where it is connected from, if by TCP.
-    pub peer: Option<SocketAddr>,
+    /// Where it is connected from.
+    pub peer: Peer,
+    /// All types on one stream, or which one.
+    pub scope: Scope,
     /// The variant of the protocol.
     pub mode: Mode,
     /// Where it is told to listen for calls that leave the host.
@@ -61,6 +69,8 @@ pub struct Client {
     pub since: u64,
     /// The types that it has asked for.
     pub types: BTreeMap<ResourceType, TypeState>,
+    /// What of that which is served now it cannot take.
+    pub quarantined: Vec<Quarantined>,
 }
 
 /// One type on one stream.
@@ -78,6 +88,19 @@ pub struct TypeState {
     pub accepted: Option<Exchange>,
     /// The rejection that no acceptance has followed.
     pub rejected: Option<Rejection>,
+}
+
+/// Content that a client cannot take, found out by trying. It has what it accepted last in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Quarantined {
+    /// Of which type; a service's routes are of `rds`.
+    pub r#type: ResourceType,
+    /// The resource, or the service whose routes these are.
+    pub name: String,
+    /// Its content hash.
+    pub version: String,
+    /// What the client says.
+    pub message: String,
 }
 
 /// A response, and when something became of it.
@@ -118,6 +141,8 @@ pub enum Reason {
 pub(super) struct Connection {
     shared: Arc<Shared>,
     stream: u64,
+    node_id: String,
+    user_agent: String,
 }
 
 impl Default for Clients {
@@ -130,7 +155,14 @@ impl Clients {
     /// Nobody is connected.
     pub fn new() -> Self {
         let changed = watch::Sender::new(0);
-        Self { shared: Arc::new(Shared { streams: Mutex::default(), changed }) }
+        Self {
+            shared: Arc::new(Shared {
+                streams: Mutex::default(),
+                memories: Mutex::default(),
+                asking: Asking::default(),
+                changed,
+            }),
+        }
     }
 
     /// Everyone who is connected, in the order in which the streams began.
@@ -143,13 +175,18 @@ impl Clients {
         self.shared.streams.lock().by_number.values().map(Client::report).collect()
     }
 
+    /// By which all streams can be asked what their clients were sent.
+    pub(super) fn asking(&self) -> &Asking {
+        &self.shared.asking
+    }
+
     /// Notified of every change: streams that begin and end, what is sent, accepted and rejected. The
     /// value says nothing.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changed.subscribe()
     }
 
-    pub(super) fn connect(&self, identity: &Identity, mode: Mode, peer: Option<SocketAddr>) -> Connection {
+    pub(super) fn connect(&self, identity: &Identity, mode: Mode, scope: Scope, peer: Peer) -> Connection {
         let mut streams = self.shared.streams.lock();
         streams.opened += 1;
         let stream = streams.opened;
@@ -159,16 +196,19 @@ impl Clients {
             cluster: identity.cluster.clone(),
             user_agent: identity.user_agent.clone(),
             peer,
+            scope,
             mode,
             egress: identity.view.egress,
             complaint: identity.complaint.clone(),
             since: clock::unix_millis(),
             types: BTreeMap::new(),
+            quarantined: Vec::new(),
         };
         streams.by_number.insert(stream, client);
         drop(streams);
         self.shared.notify();
-        Connection { shared: self.shared.clone(), stream }
+        let (node_id, user_agent) = (identity.node_id.clone(), identity.user_agent.clone());
+        Connection { shared: self.shared.clone(), stream, node_id, user_agent }
     }
 }
 
@@ -177,11 +217,16 @@ impl Client {
         let types = self.types.iter().map(|(kind, state)| {
             let version = |exchange: &Exchange| exchange.version.clone();
             let rejected = state.rejected.as_ref();
+            // What is kept from the client is a rejection that stands, also if all else was accepted since.
+            let kept = self.quarantined.iter().find(|kept| kept.r#type == *kind);
+            let rejected = rejected.map(|r| (version(&r.response), r.message.clone()));
+            let kept = kept.map(|kept| (kept.version.clone(), format!("{}: {}", kept.name, kept.message)));
+            let (rejected_version, error) = kept.or(rejected).unwrap_or_default();
             v1::TypeReport {
                 type_url: kind.url().to_owned(),
                 accepted_version: state.accepted.as_ref().map(version).unwrap_or_default(),
-                rejected_version: rejected.map(|r| version(&r.response)).unwrap_or_default(),
-                error: rejected.map(|r| r.message.clone()).unwrap_or_default(),
+                rejected_version,
+                error,
             }
         });
         v1::ClientReport { node_id: self.node_id.clone(), types: types.collect() }
@@ -223,6 +268,20 @@ impl Connection {
         });
     }
 
+    /// What the client could not take on its streams before this one.
+    pub(super) fn recall(&self) -> Memory {
+        self.shared.memories.lock().recall(&self.node_id, &self.user_agent)
+    }
+
+    /// What the client cannot take has changed.
+    pub(super) fn quarantined(&self, quarantined: &[Quarantined], memory: Memory) {
+        self.shared.memories.lock().note(&self.node_id, &self.user_agent, memory);
+        if let Some(client) = self.shared.streams.lock().by_number.get_mut(&self.stream) {
+            client.quarantined = quarantined.to_vec();
+        }
+        self.shared.notify();
+    }
+
     fn change(&self, kind: ResourceType, change: impl FnOnce(&mut TypeState)) {
         if let Some(client) = self.shared.streams.lock().by_number.get_mut(&self.stream) {
             change(client.types.entry(kind).or_default());
@@ -244,6 +303,17 @@ impl Shared {
     }
 }
 
+impl Quarantined {
+    pub(super) fn new(kind: ResourceType, refused: &Refused) -> Self {
+        Self {
+            r#type: kind,
+            name: refused.name.to_string(),
+            version: refused.version.to_string(),
+            message: refused.message.to_string(),
+        }
+    }
+}
+
 impl Exchange {
     fn new(version: &str, nonce: &str) -> Self {
         Self { version: version.to_owned(), nonce: nonce.to_owned(), at: clock::unix_millis() }
@@ -251,7 +321,7 @@ impl Exchange {
 }
 
 impl Reason {
-    /// Reads an Envoy's message. There is nothing else to tell by: the code is always INTERNAL.
+    /// Reads an Envoy's message. There is nothing else to tell by: the code is the same for both.
     pub(super) fn of(message: &str) -> Self {
         const HOST: [&str; 5] = [
             "Address already in use",
@@ -281,7 +351,7 @@ mod tests {
             node_id: node_id.to_owned(),
             cluster: "edge".to_owned(),
             user_agent: "envoy 1.40.0".to_owned(),
-            view: NodeView { egress: "127.0.0.1:5875".parse().unwrap() },
+            view: NodeView::new("127.0.0.1:5875".parse().unwrap()),
             complaint: None,
         }
     }
@@ -298,8 +368,8 @@ mod tests {
     #[test]
     fn streams_of_one_node_are_listed_apart_and_only_while_they_live() {
         let clients = Clients::new();
-        let first = clients.connect(&identity("n"), Mode::Delta, None);
-        let second = clients.connect(&identity("n"), Mode::Sotw, None);
+        let first = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
+        let second = clients.connect(&identity("n"), Mode::Sotw, Scope::Aggregated, Peer::Tcp(None));
         let modes: Vec<Mode> = clients.snapshot().iter().map(|client| client.mode).collect();
         assert_eq!(modes, [Mode::Delta, Mode::Sotw]);
         drop(first);
@@ -312,7 +382,7 @@ mod tests {
     fn a_rejection_is_shown_until_something_is_accepted() {
         let clients = Clients::new();
         let mut changes = clients.changes();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack("unknown field"));
         let state = clients.snapshot().remove(0).types.remove(&ResourceType::Cluster).unwrap();
         let rejection = state.rejected.unwrap();
@@ -334,7 +404,7 @@ mod tests {
     #[test]
     fn a_long_message_is_cut() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack(&"ä".repeat(1 << 20)));
         let client = clients.snapshot().remove(0);
         let kept = client.types[&ResourceType::Cluster].rejected.as_ref().unwrap().message.len();
@@ -352,7 +422,7 @@ mod tests {
     #[test]
     fn a_report_tells_what_was_accepted_and_what_was_rejected_since() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&received(Answer::Ack { nonce: "6".into(), version: "u".into() }));
         connection.received(&nack("no"));
         let expected = v1::TypeReport {
@@ -367,7 +437,7 @@ mod tests {
     #[test]
     fn a_snapshot_is_plain_json() {
         let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, None);
+        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
         connection.received(&nack("no"));
         let json = serde_json::to_value(clients.snapshot()).unwrap();
         assert_eq!(json[0]["node_id"], "n");

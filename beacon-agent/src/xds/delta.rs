@@ -15,9 +15,10 @@ use tower_proto::envoy::{
 };
 
 use super::{
-    channel::{Batch, Channel, Selection},
-    kind::Mode,
+    channel::Channel,
+    kind::{Mode, ResourceType},
     protocol::{Answer, Limits, Protocol, Refusal, check_names},
+    selection::{Batch, Selection},
 };
 
 /// Incremental xDS.
@@ -76,23 +77,23 @@ impl Protocol for Delta {
         answer
     }
 
-    fn tidy(_channel: &mut Channel, _layer: &Layer) {}
+    fn tells_removals(_kind: ResourceType) -> bool {
+        true
+    }
 
-    fn select(channel: &Channel, layer: &Layer, complete: bool, content: bool) -> Option<Selection> {
-        let mut names: BTreeSet<&Arc<str>> = BTreeSet::new();
-        // The answer to a wildcard is its content.
-        if content || channel.must_answer {
-            changed(channel, layer, &mut names);
-            // What was rejected is not sent along with a mere answer, which it might spoil.
-            if names.iter().any(|name| !channel.due.contains(*name)) {
-                names.extend(channel.ledger.doubtful());
-            }
-        }
-        // Whether a name exists is not known before everything is loaded.
-        names.extend(channel.due.iter().filter(|name| complete || layer.contains_key(*name)));
+    fn select(
+        channel: &Channel,
+        layer: &Layer,
+        complete: bool,
+        news: Option<&BTreeSet<Arc<str>>>,
+    ) -> Option<Selection> {
         let mut selection = Selection::default();
-        for name in names {
-            selection.add(name, layer.get(name));
+        for name in channel.names_to_send(news) {
+            let resource = layer.get(name);
+            // Whether a name that is asked for exists is not known before everything is loaded.
+            if resource.is_some() || complete || !channel.due.contains(name) {
+                selection.add(name, resource);
+            }
         }
         if channel.must_answer { Some(selection) } else { selection.non_empty() }
     }
@@ -113,21 +114,6 @@ impl Protocol for Delta {
             nonce: batch.nonce.to_string(),
             control_plane: Some(ControlPlane { identifier: identifier.to_owned() }),
             ..Default::default()
-        }
-    }
-}
-
-/// Adds the names of which the client knows something else than what is.
-fn changed<'a>(channel: &'a Channel, layer: &'a Layer, names: &mut BTreeSet<&'a Arc<str>>) {
-    let ledger = &channel.ledger;
-    for resource in channel.wanted(layer) {
-        if ledger.differs(&resource.name, Some(resource)) {
-            names.insert(&resource.name);
-        }
-    }
-    for name in ledger.names() {
-        if !layer.contains_key(name) && ledger.differs(name, None) {
-            names.insert(name);
         }
     }
 }

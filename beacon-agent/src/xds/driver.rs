@@ -4,7 +4,7 @@
 //! that could grow nor a task that could stay behind: whatever ends the stream drops it, and with it all
 //! that it holds.
 
-use std::{net::SocketAddr, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use futures::{Stream, StreamExt, stream};
 use tokio::{sync::watch, time};
@@ -13,9 +13,12 @@ use tower_common::view::Composition;
 use tracing::{debug, info, warn};
 
 use super::{
-    clients::{self, Connection},
+    clients::{self, Connection, Quarantined},
+    dump::{Asked, Contents},
+    kind::Scope,
     metrics::OpenStream,
     node::Identity,
+    peer::Peer,
     protocol::{Answer, Limits, Protocol, Received, Refusal},
     service::Options,
     session::Session,
@@ -26,7 +29,9 @@ struct Driver<P: Protocol> {
     options: Arc<Options>,
     compositions: watch::Receiver<Composition>,
     inbound: Streaming<P::Request>,
-    peer: Option<SocketAddr>,
+    asked: Asked,
+    scope: Scope,
+    peer: Peer,
     /// `None` before the first request.
     open: Option<Open<P>>,
 }
@@ -36,7 +41,8 @@ struct Open<P> {
     session: Session<P>,
     connection: Connection,
     node_id: String,
-    _counted: OpenStream,
+    quarantined: Vec<Quarantined>,
+    counted: OpenStream,
 }
 
 /// Why a stream ends.
@@ -49,11 +55,13 @@ enum End {
 /// The responses to a client's requests.
 pub(super) fn responses<P: Protocol>(
     options: Arc<Options>,
+    scope: Scope,
     inbound: Streaming<P::Request>,
-    peer: Option<SocketAddr>,
+    peer: Peer,
 ) -> impl Stream<Item = Result<P::Response, Status>> + Send + 'static {
     let compositions = options.compositions.clone();
-    let driver = Driver::<P> { options, compositions, inbound, peer, open: None };
+    let asked = options.clients.asking().asked();
+    let driver = Driver::<P> { asked, options, compositions, inbound, scope, peer, open: None };
     stream::unfold(Some(driver), |driver| async {
         let mut driver = driver?;
         match driver.next().await {
@@ -94,10 +102,26 @@ impl<P: Protocol> Driver<P> {
                     let composition = self.compositions.borrow_and_update().clone();
                     if let Some(open) = &mut self.open {
                         open.session.update(&composition);
+                        open.note_quarantine();
                     }
                 }
                 () = at(deadline) => {}
+                asked = self.asked.changed() => {
+                    if asked.is_ok() {
+                        self.tell();
+                    }
+                }
             }
+        }
+    }
+
+    /// Tells what the client was sent, to whoever asks.
+    fn tell(&mut self) {
+        let asked = self.asked.borrow_and_update().clone();
+        if let (Some(answers), Some(open)) = (asked, &self.open) {
+            let contents = Contents { stream: open.connection.stream(), resources: open.session.contents() };
+            // There is room for each stream's answer, and who asks may have lost patience.
+            let _ = answers.try_send(contents);
         }
     }
 
@@ -105,7 +129,8 @@ impl<P: Protocol> Driver<P> {
         // Envoy names its node again when its dynamic context changes; the first one counts.
         let node = P::take_node(&mut request);
         if self.open.is_none() {
-            let identity = Identity::read(node, self.options.egress)?;
+            let source = self.scope.config_source(P::MODE);
+            let identity = Identity::read(node, self.options.egress, source, self.peer.is_unix())?;
             self.open = Some(self.open(&identity)?);
         }
         let Some(open) = &mut self.open else { return Ok(()) };
@@ -113,6 +138,7 @@ impl<P: Protocol> Driver<P> {
         self.options.metrics.received(&received);
         open.connection.received(&received);
         open.log(&received);
+        open.note_quarantine();
         Ok(())
     }
 
@@ -122,32 +148,59 @@ impl<P: Protocol> Driver<P> {
         if identity.is_grpc() && !composition.complete {
             return Err(Refusal::NotLoaded);
         }
-        let connection = clients.connect(identity, P::MODE, self.peer);
+        let connection = clients.connect(identity, P::MODE, self.scope, self.peer);
         info!(
             node = identity.node_id,
             stream = connection.stream(),
             cluster = identity.cluster,
             user_agent = identity.user_agent,
             mode = P::MODE.as_str(),
+            scope = self.scope.as_str(),
+            peer = %self.peer,
             egress = %identity.view.egress,
             "xDS client connected"
         );
         if let Some(complaint) = &identity.complaint {
             warn!(node = identity.node_id, %complaint, "metadata of an xDS client is ignored");
         }
+        let mut session = Session::new(self.scope, identity.view, Limits::default(), &composition);
+        session.recall(connection.recall());
         Ok(Open {
-            session: Session::new(identity.view, Limits::default(), &composition),
+            session,
             connection,
             node_id: identity.node_id.clone(),
-            _counted: metrics.opened(P::MODE),
+            quarantined: Vec::new(),
+            counted: metrics.opened(P::MODE),
         })
     }
 
     fn refused(&self, refusal: &Refusal) {
         self.options.metrics.refused();
         let node = self.open.as_ref().map(|open| open.node_id.as_str());
-        let peer = self.peer.map(tracing::field::display);
-        warn!(node, peer, reason = %refusal, "xDS stream ended by the server");
+        warn!(node, peer = %self.peer, reason = %refusal, "xDS stream ended by the server");
+    }
+}
+
+impl<P: Protocol> Open<P> {
+    /// Tells what this client cannot take, if that has changed.
+    fn note_quarantine(&mut self) {
+        let quarantined = self.session.quarantined();
+        if quarantined == self.quarantined {
+            return;
+        }
+        for new in quarantined.iter().filter(|new| !self.quarantined.contains(new)) {
+            warn!(
+                node = self.node_id,
+                r#type = new.r#type.as_str(),
+                name = new.name,
+                version = new.version,
+                message = new.message,
+                "xDS client cannot take this content; it keeps what it accepted before"
+            );
+        }
+        self.counted.quarantined(quarantined.len());
+        self.connection.quarantined(&quarantined, self.session.memory());
+        self.quarantined = quarantined;
     }
 }
 

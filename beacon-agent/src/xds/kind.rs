@@ -4,20 +4,33 @@ use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
 use serde::Serialize;
+use tower_common::view::ConfigSource;
 
 /// A resource type. Sorts in the order in which one change is sent: whoever is referred to goes first
 /// (xDS protocol, "Eventual consistency considerations").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub enum ResourceType {
+    /// `envoy.extensions.transport_sockets.tls.v3.Secret`
+    #[serde(rename = "sds")]
+    Secret,
+    /// `envoy.service.runtime.v3.Runtime`
+    #[serde(rename = "rtds")]
+    Runtime,
     /// `envoy.config.cluster.v3.Cluster`
     #[serde(rename = "cds")]
     Cluster,
     /// `envoy.config.endpoint.v3.ClusterLoadAssignment`
     #[serde(rename = "eds")]
     Endpoint,
+    /// `envoy.config.core.v3.TypedExtensionConfig`
+    #[serde(rename = "ecds")]
+    Extension,
     /// `envoy.config.listener.v3.Listener`
     #[serde(rename = "lds")]
     Listener,
+    /// `envoy.config.route.v3.ScopedRouteConfiguration`
+    #[serde(rename = "srds")]
+    ScopedRoute,
     /// `envoy.config.route.v3.RouteConfiguration`
     #[serde(rename = "rds")]
     Route,
@@ -25,14 +38,27 @@ pub enum ResourceType {
 
 impl ResourceType {
     /// All of them, in the order in which one change is sent.
-    pub const ALL: [Self; 4] = [Self::Cluster, Self::Endpoint, Self::Listener, Self::Route];
+    pub const ALL: [Self; 8] = [
+        Self::Secret,
+        Self::Runtime,
+        Self::Cluster,
+        Self::Endpoint,
+        Self::Extension,
+        Self::Listener,
+        Self::ScopedRoute,
+        Self::Route,
+    ];
 
     /// The type URL, in requests, responses and each `Any`.
     pub const fn url(self) -> &'static str {
         match self {
+            Self::Secret => "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret",
+            Self::Runtime => "type.googleapis.com/envoy.service.runtime.v3.Runtime",
             Self::Cluster => "type.googleapis.com/envoy.config.cluster.v3.Cluster",
             Self::Endpoint => "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+            Self::Extension => "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig",
             Self::Listener => "type.googleapis.com/envoy.config.listener.v3.Listener",
+            Self::ScopedRoute => "type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration",
             Self::Route => "type.googleapis.com/envoy.config.route.v3.RouteConfiguration",
         }
     }
@@ -45,9 +71,13 @@ impl ResourceType {
     /// The name of its discovery service, in lower case.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Secret => "sds",
+            Self::Runtime => "rtds",
             Self::Cluster => "cds",
             Self::Endpoint => "eds",
+            Self::Extension => "ecds",
             Self::Listener => "lds",
+            Self::ScopedRoute => "srds",
             Self::Route => "rds",
         }
     }
@@ -57,8 +87,8 @@ impl ResourceType {
     /// know a wildcard ("How the client specifies what resources to return").
     pub const fn is_whole(self) -> bool {
         match self {
-            Self::Cluster | Self::Listener => true,
-            Self::Endpoint | Self::Route => false,
+            Self::Cluster | Self::Listener | Self::ScopedRoute => true,
+            Self::Secret | Self::Runtime | Self::Endpoint | Self::Extension | Self::Route => false,
         }
     }
 
@@ -68,7 +98,42 @@ impl ResourceType {
     pub(super) const fn longest_hold(self) -> Option<Duration> {
         match self {
             Self::Cluster => Some(Duration::from_millis(500)),
-            Self::Endpoint | Self::Listener | Self::Route => None,
+            Self::Secret
+            | Self::Runtime
+            | Self::Endpoint
+            | Self::Extension
+            | Self::Listener
+            | Self::ScopedRoute
+            | Self::Route => None,
+        }
+    }
+}
+
+/// What a stream is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// All types, in order: the aggregated discovery service.
+    Aggregated,
+    /// One type, by a service of its own.
+    Single(ResourceType),
+}
+
+impl Scope {
+    /// As it is called in logs: `ads`, or the name of the type's service.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Aggregated => "ads",
+            Self::Single(kind) => kind.as_str(),
+        }
+    }
+
+    /// Where a client that is served like this is to ask for what a resource refers to.
+    pub(super) const fn config_source(self, mode: Mode) -> ConfigSource {
+        match (self, mode) {
+            (Self::Aggregated, _) => ConfigSource::Aggregated,
+            (Self::Single(_), Mode::Sotw) => ConfigSource::Sotw,
+            (Self::Single(_), Mode::Delta) => ConfigSource::Delta,
         }
     }
 }
@@ -108,9 +173,16 @@ impl EncodeLabelValue for Mode {
 #[cfg(test)]
 mod tests {
     use prost::Name;
-    use tower_proto::envoy::envoy::config::{
-        cluster::v3::Cluster, endpoint::v3::ClusterLoadAssignment, listener::v3::Listener,
-        route::v3::RouteConfiguration,
+    use tower_proto::envoy::envoy::{
+        config::{
+            cluster::v3::Cluster,
+            core::v3::TypedExtensionConfig,
+            endpoint::v3::ClusterLoadAssignment,
+            listener::v3::Listener,
+            route::v3::{RouteConfiguration, ScopedRouteConfiguration},
+        },
+        extensions::transport_sockets::tls::v3::Secret,
+        service::runtime::v3::Runtime,
     };
 
     use super::*;
@@ -118,13 +190,17 @@ mod tests {
     #[test]
     fn urls_are_those_of_the_messages() {
         let urls = [
+            Secret::type_url(),
+            Runtime::type_url(),
             Cluster::type_url(),
             ClusterLoadAssignment::type_url(),
+            TypedExtensionConfig::type_url(),
             Listener::type_url(),
+            ScopedRouteConfiguration::type_url(),
             RouteConfiguration::type_url(),
         ];
         assert_eq!(urls, ResourceType::ALL.map(ResourceType::url));
-        assert_eq!(ResourceType::from_url(&urls[3]), Some(ResourceType::Route));
+        assert_eq!(ResourceType::from_url(&urls[7]), Some(ResourceType::Route));
         assert_eq!(ResourceType::from_url("type.googleapis.com/x.Y"), None);
     }
 }

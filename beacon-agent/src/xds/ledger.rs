@@ -27,16 +27,20 @@ pub(super) struct Ledger {
     opening: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Told {
     /// `None`: that it does not exist.
-    version: Option<Version>,
+    resource: Option<XdsResource>,
     /// The response with which the client came to have it.
     since: Nonce,
+    /// The response with which it came to have this content.
+    content_since: Nonce,
     /// The response that named it last.
     last: Nonce,
     accepted: bool,
     doubtful: bool,
+    /// The content that it is known to have accepted last.
+    good: Option<XdsResource>,
 }
 
 #[derive(Debug)]
@@ -44,6 +48,16 @@ struct Sent {
     nonce: Nonce,
     version: Version,
     names: Vec<Arc<str>>,
+}
+
+/// What the answer to a response says.
+#[derive(Debug)]
+pub(super) struct Settled {
+    /// Of the response that was answered.
+    pub(super) version: Version,
+    /// If it was rejected: the content in it that the client has never accepted. One of these it cannot
+    /// take.
+    pub(super) suspects: Vec<XdsResource>,
 }
 
 /// One response, on its way into the ledger.
@@ -66,18 +80,28 @@ impl Ledger {
 
     /// Whether the client's knowledge of a name differs from what it is to know.
     pub(super) fn differs(&self, name: &str, wanted: Option<&XdsResource>) -> bool {
-        let told = self.told.get(name).and_then(|told| told.version);
+        let told = self.told.get(name).and_then(Told::version);
         told != wanted.map(|resource| resource.version)
+    }
+
+    /// The content of a name that the client is known to have accepted last.
+    pub(super) fn good(&self, name: &str) -> Option<&XdsResource> {
+        self.told.get(name)?.good.as_ref()
+    }
+
+    /// Whether the client is known to have accepted anything.
+    pub(super) fn has_good(&self) -> bool {
+        self.told.values().any(|told| told.good.is_some())
+    }
+
+    /// What the client was sent, and has not been told to be gone; and whether it has accepted that.
+    pub(super) fn contents(&self) -> impl Iterator<Item = (&XdsResource, bool)> {
+        self.told.values().filter_map(|told| Some((told.resource.as_ref()?, told.is_good())))
     }
 
     /// The names that the client was told something of, be it that they do not exist.
     pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.told.keys()
-    }
-
-    /// How many they are.
-    pub(super) fn len(&self) -> usize {
-        self.told.len()
     }
 
     /// The names in rejected responses that were not sent again yet.
@@ -89,12 +113,17 @@ impl Ledger {
     /// a stream's first request counts as accepted: a client that has just started asks for what refers
     /// to it only when it is ready, and one that has reconnected has had it before.
     pub(super) fn accepted(&self, name: &str) -> bool {
-        self.told.get(name).is_some_and(|told| told.version.is_some() && told.accepted)
+        self.told.get(name).is_some_and(|told| told.resource.is_some() && told.accepted)
     }
 
     /// Keeps these names only. The client has forgotten the others, or never knew them.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Arc<str>) -> bool) {
         self.told.retain(|name, _| keep(name));
+    }
+
+    /// The client need not be thought to have this any more.
+    pub(super) fn forget(&mut self, name: &str) {
+        self.told.remove(name);
     }
 
     /// The newest response, answered or not.
@@ -112,23 +141,33 @@ impl Ledger {
         let nonce = entry.nonce;
         let mut refreshed = BTreeSet::new();
         for resource in entry.resources {
-            let version = Some(resource.version);
-            let new = Told { version, since: nonce, last: nonce, accepted: self.opening, doubtful: false };
-            let Some(told) = self.told.get_mut(&resource.name) else {
-                self.told.insert(resource.name.clone(), new);
-                refreshed.insert(resource.name.clone());
-                continue;
-            };
-            if told.version != version || told.doubtful {
+            let told = self.told.get(&resource.name);
+            let same = told.is_some_and(|told| told.version() == Some(resource.version));
+            if !same || told.is_some_and(|told| told.doubtful) {
                 refreshed.insert(resource.name.clone());
             }
-            *told = match told.version {
-                Some(_) => Told { since: told.since, accepted: told.accepted, ..new },
-                None => new,
+            let before = told.filter(|told| told.resource.is_some());
+            let new = Told {
+                resource: Some(resource.clone()),
+                since: before.map_or(nonce, |told| told.since),
+                content_since: before.filter(|_| same).map_or(nonce, |told| told.content_since),
+                last: nonce,
+                accepted: before.map_or(self.opening, |told| told.accepted),
+                doubtful: false,
+                good: told.and_then(|told| told.good.clone()),
             };
+            self.told.insert(resource.name.clone(), new);
         }
         for name in entry.removed {
-            let gone = Told { version: None, since: nonce, last: nonce, accepted: false, doubtful: false };
+            let gone = Told {
+                resource: None,
+                since: nonce,
+                content_since: nonce,
+                last: nonce,
+                accepted: false,
+                doubtful: false,
+                good: None,
+            };
             self.told.insert(name.clone(), gone);
         }
         if entry.whole {
@@ -137,7 +176,10 @@ impl Ledger {
         self.opening &= !entry.complete;
         self.newest = Some((nonce, entry.version));
         // Of a whole response only those count of which the answer says something new.
-        let news = |name: &&Arc<str>| !entry.whole || refreshed.contains(*name) || !self.accepted(name);
+        let good = |name: &Arc<str>| self.told.get(name).is_some_and(Told::is_good);
+        let news = |name: &&Arc<str>| {
+            !entry.whole || refreshed.contains(*name) || !self.accepted(name) || !good(name)
+        };
         let names = entry.resources.iter().map(|resource| &resource.name).filter(news);
         let names = names.chain(entry.removed).cloned().collect();
         self.unanswered.push_back(Sent { nonce, version: entry.version, names });
@@ -146,30 +188,38 @@ impl Ledger {
     }
 
     /// Notes the answer to a response, and to those before it that got none: answers come in order, and
-    /// "a newer one supersedes". Returns the version that was answered, or `None` if this response has
-    /// its answer already, or never was. `wanted` are the names that are subscribed to one by one.
+    /// "a newer one supersedes". Returns `None` if this response has its answer already, or never was.
+    /// `wanted` are the names that are subscribed to one by one.
     pub(super) fn settle(
         &mut self,
         nonce: Nonce,
         accepted: bool,
         wanted: &BTreeSet<Arc<str>>,
-    ) -> Option<Version> {
+    ) -> Option<Settled> {
         let version = self.unanswered.iter().find(|sent| sent.nonce == nonce)?.version;
         let settled = self.unanswered.iter().take_while(|sent| sent.nonce <= nonce).count();
+        let mut suspects = Vec::new();
         for sent in self.unanswered.drain(..settled) {
             for name in &sent.names {
                 let Some(told) = self.told.get_mut(name) else { continue };
                 if !accepted {
-                    told.doubtful |= told.last == sent.nonce;
-                } else if told.version.is_some() {
+                    let current = told.last == sent.nonce;
+                    told.doubtful |= current;
+                    if current && !told.is_good() {
+                        suspects.extend(told.resource.clone());
+                    }
+                } else if told.resource.is_some() {
                     told.accepted |= told.since <= nonce;
+                    if told.content_since <= nonce {
+                        told.good.clone_from(&told.resource);
+                    }
                 } else if told.last <= nonce && !wanted.contains(name) {
                     // A removal that the client knows of needs no memory, unless it waits for the name.
                     self.told.remove(name);
                 }
             }
         }
-        Some(version)
+        Some(Settled { version, suspects })
     }
 
     fn bound_unanswered(&mut self) {
@@ -181,6 +231,17 @@ impl Ledger {
             next.names.sort_unstable();
             next.names.dedup();
         }
+    }
+}
+
+impl Told {
+    fn version(&self) -> Option<Version> {
+        self.resource.as_ref().map(|resource| resource.version)
+    }
+
+    /// Whether the client has accepted just this content.
+    fn is_good(&self) -> bool {
+        self.good.as_ref().map(|good| good.version) == self.version()
     }
 }
 
@@ -252,6 +313,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_accepted_is_kept_until_something_newer_is() {
+        let mut ledger = Ledger::new();
+        let good = |ledger: &Ledger| ledger.good("a").map(|good| good.body.clone());
+        send(&mut ledger, 1, &[resource("a", "1")], &[]);
+        assert_eq!(good(&ledger), None, "not before it is acknowledged");
+        settle(&mut ledger, 1, true);
+        send(&mut ledger, 2, &[resource("a", "2"), resource("b", "1")], &[]);
+        let settled = ledger.settle(2, false, &BTreeSet::new()).unwrap();
+        let suspects: Vec<&str> = settled.suspects.iter().map(|suspect| &*suspect.name).collect();
+        assert_eq!((suspects, good(&ledger).unwrap().as_ref()), (vec!["a", "b"], &b"1"[..]));
+        send(&mut ledger, 3, &[resource("a", "1"), resource("b", "1")], &[]);
+        let settled = ledger.settle(3, false, &BTreeSet::new()).unwrap();
+        assert_eq!(&*settled.suspects[0].name, "b", "what was good is no suspect");
+        send(&mut ledger, 4, &[resource("a", "3")], &[]);
+        send(&mut ledger, 5, &[resource("a", "4")], &[]);
+        settle(&mut ledger, 4, true);
+        assert_eq!(good(&ledger).unwrap().as_ref(), b"1", "the answer is to content that is gone");
+    }
+
+    #[test]
     fn each_response_is_settled_once() {
         let mut ledger = Ledger::new();
         send(&mut ledger, 1, &[resource("a", "1")], &[]);
@@ -279,7 +360,7 @@ mod tests {
     fn removals_are_remembered_until_they_are_acknowledged() {
         let mut ledger = Ledger::new();
         send(&mut ledger, 1, &[], &["a", "b"]);
-        assert_eq!(ledger.len(), 2);
+        assert_eq!(ledger.names().count(), 2);
         ledger.settle(1, true, &BTreeSet::from(["b".into()]));
         assert_eq!(ledger.names().map(|name| &**name).collect::<Vec<_>>(), ["b"]);
     }

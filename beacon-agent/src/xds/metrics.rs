@@ -7,10 +7,10 @@ use prometheus_client::{
 };
 
 use super::{
-    channel::Batch,
     clients::Reason,
     kind::{Mode, ResourceType},
     protocol::{Answer, Received},
+    selection::Batch,
 };
 
 /// The counters. Cheap to clone.
@@ -22,6 +22,7 @@ pub struct Metrics {
     unknown_types: Counter,
     acks: Family<TypeLabel, Counter>,
     nacks: Family<NackLabel, Counter>,
+    quarantined: Gauge,
     stale_nonces: Family<TypeLabel, Counter>,
     responses: Family<TypeLabel, Counter>,
     resources: Family<TypeLabel, Counter>,
@@ -46,7 +47,12 @@ struct NackLabel {
 
 /// Counts a stream as open as long as it exists.
 #[derive(Debug)]
-pub(super) struct OpenStream(Gauge);
+pub(super) struct OpenStream {
+    open: Gauge,
+    quarantined: Gauge,
+    /// How much of `quarantined` is this stream's.
+    own: i64,
+}
 
 impl Metrics {
     /// Registers them.
@@ -64,6 +70,8 @@ impl Metrics {
         registry.register("unknown_type_requests", help, metrics.unknown_types.clone());
         registry.register("acks", "Responses that were accepted", metrics.acks.clone());
         registry.register("nacks", "Responses that were rejected", metrics.nacks.clone());
+        let help = "Resources, and services' routes, that clients cannot take and are kept from them";
+        registry.register("quarantined", help, metrics.quarantined.clone());
         let help = "Requests about a response that is not waiting for an answer";
         registry.register("stale_nonces", help, metrics.stale_nonces.clone());
         registry.register("responses", "Responses", metrics.responses.clone());
@@ -79,7 +87,7 @@ impl Metrics {
     pub(super) fn opened(&self, mode: Mode) -> OpenStream {
         let gauge = self.streams.get_or_create_owned(&ModeLabel { mode });
         gauge.inc();
-        OpenStream(gauge)
+        OpenStream { open: gauge, quarantined: self.quarantined.clone(), own: 0 }
     }
 
     pub(super) fn refused(&self) {
@@ -116,9 +124,19 @@ impl Metrics {
     }
 }
 
+impl OpenStream {
+    /// So much of what is served is kept from this client.
+    pub(super) fn quarantined(&mut self, count: usize) {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        self.quarantined.inc_by(count - self.own);
+        self.own = count;
+    }
+}
+
 impl Drop for OpenStream {
     fn drop(&mut self) {
-        self.0.dec();
+        self.open.dec();
+        self.quarantined.dec_by(self.own);
     }
 }
 
@@ -143,7 +161,9 @@ mod tests {
     fn names_and_labels_are_stable() {
         let mut registry = Registry::default();
         let metrics = Metrics::new(&mut registry);
-        let open = metrics.opened(Mode::Delta);
+        let mut open = metrics.opened(Mode::Delta);
+        open.quarantined(3);
+        open.quarantined(2);
         metrics.refused();
         let received = |answer| Received::Known {
             kind: ResourceType::Route,
@@ -179,6 +199,7 @@ mod tests {
                 "xds_unknown_type_requests_total 1",
                 "xds_acks_total{type=\"rds\"} 1",
                 "xds_nacks_total{type=\"rds\",reason=\"content\"} 1",
+                "xds_quarantined 2",
                 "xds_stale_nonces_total{type=\"rds\"} 1",
                 "xds_responses_total{type=\"eds\"} 1",
                 "xds_resources_total{type=\"eds\"} 0",
@@ -186,6 +207,8 @@ mod tests {
             ]
         );
         drop(open);
-        assert_eq!(encode(&registry)[0], "xds_streams{mode=\"delta\"} 0");
+        let lines = encode(&registry);
+        assert_eq!(lines[0], "xds_streams{mode=\"delta\"} 0");
+        assert!(lines.contains(&"xds_quarantined 0".to_owned()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tower_common::view::NodeView;
+use tower_common::view::{ClientKind, ConfigSource, NodeView};
 use tower_proto::envoy::{
     envoy::config::core::v3::{Node, node::UserAgentVersionType},
     google::protobuf::value::Kind,
@@ -31,12 +31,18 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Reads a node. `egress` is where a client listens that does not say so.
+    /// Reads a node. `egress` is where a client listens that does not say so,
+    /// `source` where it asks, and `local` whether it is connected by a socket of this host.
     ///
     /// # Errors
     /// If there is no node ("Only the first message on a stream is guaranteed to carry it"), or an absurd
     /// one.
-    pub(super) fn read(node: Option<Node>, egress: SocketAddr) -> Result<Self, Refusal> {
+    pub(super) fn read(
+        node: Option<Node>,
+        egress: SocketAddr,
+        source: ConfigSource,
+        local: bool,
+    ) -> Result<Self, Refusal> {
         let node = node.ok_or(Refusal::NoNode)?;
         let user_agent = user_agent(&node);
         let lengths = [
@@ -57,13 +63,16 @@ impl Identity {
                 (egress, Some(complaint))
             }
         };
-        let view = NodeView { egress };
+        // "gRPC Go", "gRPC C-core", …
+        let grpc = user_agent.starts_with("gRPC");
+        let client = if grpc { ClientKind::Grpc } else { ClientKind::Envoy };
+        let view = NodeView { egress, source, client, local };
         Ok(Self { node_id: node.id, cluster: node.cluster, user_agent, view, complaint })
     }
 
-    /// Whether this is gRPC itself ("gRPC Go", "gRPC C-core", …) and no proxy.
+    /// Whether this is gRPC itself, and no proxy.
     pub(super) fn is_grpc(&self) -> bool {
-        self.user_agent.starts_with("gRPC")
+        self.view.client == ClientKind::Grpc
     }
 }
 
@@ -121,7 +130,7 @@ mod tests {
     use super::*;
 
     fn read(node: Node) -> Result<Identity, Refusal> {
-        Identity::read(Some(node), "127.0.0.1:5875".parse().unwrap())
+        Identity::read(Some(node), "127.0.0.1:5875".parse().unwrap(), ConfigSource::Aggregated, false)
     }
 
     /// The port that is served to a client with this metadata, and whether it is told that it is wrong.
@@ -181,7 +190,10 @@ mod tests {
 
     #[test]
     fn a_node_is_needed_and_has_a_limit() {
-        assert_eq!(Identity::read(None, "127.0.0.1:1".parse().unwrap()), Err(Refusal::NoNode));
+        assert_eq!(
+            Identity::read(None, "127.0.0.1:1".parse().unwrap(), ConfigSource::Aggregated, false),
+            Err(Refusal::NoNode)
+        );
         let long = read(Node { id: "x".repeat(LIMIT + 1), ..Default::default() });
         assert_eq!(long, Err(Refusal::LongNode { field: "node.id", bytes: LIMIT + 1, limit: LIMIT }));
     }

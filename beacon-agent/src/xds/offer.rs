@@ -1,18 +1,31 @@
 //! What one client may have now: the composition, seen through what this client has got so far.
 //!
-//! Two rules of "make before break" (xDS protocol, "Eventual consistency considerations") live here:
+//! Three rules live here, the first two of which are "make before break" (xDS protocol, "Eventual
+//! consistency considerations"):
 //! - A route to a cluster that is new to the client waits until the client has accepted the cluster. An
 //!   Envoy that gets both at once answers 503 while the cluster is warming. Other routes do not wait.
 //! - A cluster that goes stays, with its endpoints, until the routes that refer to it were replaced.
+//! - A piece of routes that the client cannot take is kept from it, and what it accepted last stays.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
-use tower_common::view::{self, Composition, Layer, NodeView, XdsResource};
+use tower_common::{
+    resource::Version,
+    view::{self, ClientKind, Composition, EGRESS, Layer, NodeView, XdsResource},
+};
 
-use super::kind::ResourceType;
+use super::{
+    kind::ResourceType,
+    targets::Targets,
+    triage::{Refused, Split, Triage},
+};
+
+/// Routes whose pieces are remembered until they are answered. Routes are not sent again before they are,
+/// unless the client asks.
+const MAX_UNANSWERED: usize = 4;
 
 /// What one client may have now, by type.
 #[derive(Debug)]
@@ -24,11 +37,20 @@ pub(super) struct Offer {
     routes: Layer,
     /// Clusters that are gone, and to which the client still has a route; with their endpoints.
     retired: BTreeMap<Arc<str>, (XdsResource, Option<XdsResource>)>,
-    /// The pieces in `routes`, and what they were taken from.
-    pieces: BTreeSet<Arc<str>>,
-    composed_from: Option<Layer>,
+    /// The pieces in `routes`.
+    pieces: Layer,
     /// The pieces in the routes that the client was sent last.
-    sent_pieces: BTreeSet<Arc<str>>,
+    sent_pieces: Layer,
+    /// The pieces in the routes that it accepted last.
+    good_pieces: Layer,
+    /// The pieces of routes that were sent and not answered, by the version of the routes.
+    unanswered: VecDeque<(Version, Layer)>,
+    /// Pieces that the client could not take.
+    triage: Triage,
+    /// Instead of the listener and routes for everything, if the client is gRPC.
+    targets: Option<Targets>,
+    /// It is connected by a socket of this host.
+    local: bool,
     /// Some pieces are waiting, or it is not known.
     waiting: bool,
 }
@@ -44,20 +66,56 @@ impl Offer {
             listeners: Arc::new(BTreeMap::from([(listener.name.clone(), listener)])),
             routes: Layer::default(),
             retired: BTreeMap::new(),
-            pieces: BTreeSet::new(),
-            composed_from: None,
-            sent_pieces: BTreeSet::new(),
+            pieces: Layer::default(),
+            sent_pieces: Layer::default(),
+            good_pieces: Layer::default(),
+            unanswered: VecDeque::new(),
+            triage: Triage::default(),
+            targets: match node.client {
+                ClientKind::Envoy => None,
+                ClientKind::Grpc => Some(Targets::default()),
+            },
+            local: node.local,
             waiting: true,
         }
     }
 
     /// The resources of one type.
     pub(super) fn layer(&self, kind: ResourceType) -> &Layer {
+        if let Some(targets) = &self.targets {
+            match kind {
+                ResourceType::Listener => return targets.listeners(),
+                ResourceType::Route => return targets.routes(),
+                ResourceType::Secret
+                | ResourceType::Runtime
+                | ResourceType::Cluster
+                | ResourceType::Endpoint
+                | ResourceType::Extension
+                | ResourceType::ScopedRoute => {}
+            }
+        }
         match kind {
             ResourceType::Cluster => &self.clusters,
             ResourceType::Endpoint => &self.assignments,
             ResourceType::Listener => &self.listeners,
             ResourceType::Route => &self.routes,
+            ResourceType::Secret if self.local => &self.composition.socket_secrets,
+            ResourceType::Secret => &self.composition.secrets,
+            ResourceType::Runtime => &self.composition.runtimes,
+            ResourceType::Extension => &self.composition.extensions,
+            ResourceType::ScopedRoute => &self.composition.scoped_routes,
+        }
+    }
+
+    /// Whether the client gets one configuration with the routes of all services.
+    pub(super) fn composes_routes(&self) -> bool {
+        self.targets.is_none()
+    }
+
+    /// Looks up what a client wants that names it in its own way.
+    pub(super) fn resolve(&mut self, kind: ResourceType, names: &BTreeSet<Arc<str>>) {
+        if let Some(targets) = &mut self.targets {
+            targets.resolve(kind, names, &self.composition);
         }
     }
 
@@ -72,7 +130,7 @@ impl Offer {
         let clusters = !Arc::ptr_eq(&old.clusters, &new.clusters);
         if clusters {
             for (name, cluster) in old.clusters.iter().filter(|(name, _)| !new.clusters.contains_key(*name)) {
-                if self.sent_pieces.contains(name) {
+                if self.sent_pieces.contains_key(name) {
                     let assignment = old.assignments.get(name).cloned();
                     self.retired.insert(name.clone(), (cluster.clone(), assignment));
                 }
@@ -94,36 +152,96 @@ impl Offer {
         let Composition { clusters, virtual_hosts, .. } = &self.composition;
         let may_have = |name: &Arc<str>| {
             // A route that the client has is not taken away again, whatever it says of the cluster.
-            clusters.contains_key(name) && (accepted(name) || self.sent_pieces.contains(name))
+            clusters.contains_key(name) && (accepted(name) || self.sent_pieces.contains_key(name))
         };
-        let names: BTreeSet<Arc<str>> = virtual_hosts.keys().filter(|name| may_have(name)).cloned().collect();
-        self.waiting = names.len() < virtual_hosts.len();
-        let composed = self.composed_from.as_ref().is_some_and(|from| Arc::ptr_eq(from, virtual_hosts));
-        if composed && names == self.pieces {
+        let admitted = self.admit(virtual_hosts);
+        let all = admitted.keys().all(may_have);
+        self.waiting = !all;
+        let pieces = if all {
+            admitted
+        } else {
+            let there = admitted.iter().filter(|(name, _)| may_have(name));
+            Arc::new(there.map(|(name, piece)| (name.clone(), piece.clone())).collect())
+        };
+        if !self.routes.is_empty() && pieces == self.pieces {
             return;
         }
-        let pieces = virtual_hosts.values().filter(|piece| names.contains(&piece.name));
-        let routes = view::route::compose(pieces);
+        let routes = view::route::compose(pieces.values());
         self.routes = Arc::new(BTreeMap::from([(routes.name.clone(), routes)]));
-        self.pieces = names;
-        self.composed_from = Some(virtual_hosts.clone());
+        self.pieces = pieces;
+    }
+
+    /// The pieces that the client can take, as far as is known.
+    fn admit(&self, pieces: &Layer) -> Layer {
+        if self.triage.is_idle() {
+            return pieces.clone();
+        }
+        self.triage.admit(pieces, |name| self.good_pieces.get(name).cloned()).0
     }
 
     /// The routes were sent. What only their predecessor referred to may go now.
     pub(super) fn routes_sent(&mut self) {
-        self.sent_pieces.clone_from(&self.pieces);
+        self.sent_pieces = self.pieces.clone();
+        if let Some(routes) = self.routes.get(EGRESS) {
+            let version = routes.version;
+            self.unanswered.retain(|(sent, _)| *sent != version);
+            self.unanswered.push_back((version, self.pieces.clone()));
+            if self.unanswered.len() > MAX_UNANSWERED {
+                self.unanswered.pop_front();
+            }
+        }
         self.release();
+    }
+
+    /// The client has accepted the routes with this version.
+    pub(super) fn routes_accepted(&mut self, version: Version) {
+        let Some(at) = self.unanswered.iter().position(|(sent, _)| *sent == version) else { return };
+        // It stays known, in case that it is sent again and then rejected.
+        self.unanswered.drain(..at);
+        self.good_pieces = self.unanswered[0].1.clone();
+        let (pieces, good) = (&self.composition.virtual_hosts, &self.good_pieces);
+        self.triage.settle(|name, version| {
+            let has = |layer: &Layer| layer.get(name).is_some_and(|piece| piece.version == version);
+            has(pieces) && !has(good)
+        });
+        self.waiting |= !self.triage.is_idle();
+    }
+
+    /// The client has rejected the routes with this version: one of the pieces that it has never accepted
+    /// is to blame.
+    pub(super) fn routes_rejected(&mut self, version: Version, message: &str) {
+        let Some((_, pieces)) = self.unanswered.iter().find(|(sent, _)| *sent == version) else { return };
+        let good = &self.good_pieces;
+        let known = |piece: &&XdsResource| good.get(&piece.name).is_none_or(|g| g.version != piece.version);
+        let suspects = pieces.values().filter(known).cloned().collect();
+        self.triage.reject(suspects, message, Split::Halves, |name| good.get(name).cloned());
+        self.waiting = true;
+    }
+
+    /// Begins with pieces that the client could not take on its earlier streams.
+    pub(super) fn recall(&mut self, pieces: Triage) {
+        self.triage = pieces;
+    }
+
+    /// What the client's later streams are to begin with.
+    pub(super) fn memory(&self) -> Triage {
+        self.triage.lasting()
+    }
+
+    /// The pieces that are kept from this client.
+    pub(super) fn refused_pieces(&self) -> impl Iterator<Item = &Refused> {
+        self.triage.refused_of(&self.composition.virtual_hosts)
     }
 
     /// The client does not want routes, so nothing waits for them.
     pub(super) fn routes_unwanted(&mut self) {
-        self.sent_pieces.clear();
+        self.sent_pieces = Layer::default();
         self.release();
     }
 
     fn release(&mut self) {
         let before = self.retired.len();
-        self.retired.retain(|name, _| self.sent_pieces.contains(name));
+        self.retired.retain(|name, _| self.sent_pieces.contains_key(name));
         if self.retired.len() != before {
             self.merge_retired();
         }
@@ -155,7 +273,7 @@ mod tests {
 
     fn offer(services: &[&str]) -> Offer {
         let egress = SocketAddr::from((Ipv4Addr::LOCALHOST, 5875));
-        Offer::new(NodeView { egress }, &composition(services))
+        Offer::new(NodeView::new(egress), &composition(services))
     }
 
     fn names(layer: &Layer) -> Vec<&str> {
@@ -163,7 +281,7 @@ mod tests {
     }
 
     fn pieces(offer: &Offer) -> Vec<&str> {
-        offer.pieces.iter().map(|name| &**name).collect()
+        offer.pieces.keys().map(|name| &**name).collect()
     }
 
     #[test]

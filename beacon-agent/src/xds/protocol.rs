@@ -1,12 +1,15 @@
 //! What state of the world and delta have in common, and the words for what a request was.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use prost::Message;
 use tower_common::view::Layer;
 use tower_proto::envoy::{envoy::config::core::v3::Node, google::rpc::Status};
 
 use super::{
-    channel::{Batch, Channel, Selection},
+    channel::Channel,
     kind::{Mode, ResourceType},
+    selection::{Batch, Selection},
 };
 
 /// One of the two variants of the protocol. Implemented by types without values.
@@ -32,11 +35,16 @@ pub(super) trait Protocol: Send + Sync + 'static {
     /// Takes a request in. `first`: it is the first of its type on this stream.
     fn receive(channel: &mut Channel, request: Self::Request, first: bool) -> Option<Answer>;
 
-    /// Forgets what the client need not be thought to have.
-    fn tidy(channel: &mut Channel, layer: &Layer);
+    /// Whether a response can say that a resource of this type is gone.
+    fn tells_removals(kind: ResourceType) -> bool;
 
-    /// What is to be sent now: answers to what the client asked for and, if `content`, whatever is new.
-    fn select(channel: &Channel, layer: &Layer, complete: bool, content: bool) -> Option<Selection>;
+    /// What is to be sent now: answers to what the client asked for, and with `news` these as well.
+    fn select(
+        channel: &Channel,
+        layer: &Layer,
+        complete: bool,
+        news: Option<&BTreeSet<Arc<str>>>,
+    ) -> Option<Selection>;
 
     /// The message.
     fn response(batch: Batch, identifier: &str) -> Self::Response;
@@ -117,6 +125,14 @@ pub(super) enum Refusal {
     /// On an aggregated stream nothing else tells the type.
     #[error("type_url is missing; each request on an aggregated stream has to name it")]
     NoTypeUrl,
+    /// The stream is of another type.
+    #[error("this stream serves {}, and {asked:?} is asked for; use the aggregated service", served.as_str())]
+    OtherType {
+        /// What the service serves.
+        served: ResourceType,
+        /// What the request names.
+        asked: String,
+    },
     /// A name is too long.
     #[error("{field} holds a name of {bytes} bytes; a name may have {limit}")]
     LongName {
@@ -160,6 +176,7 @@ impl Refusal {
             Self::NoNode
             | Self::LongNode { .. }
             | Self::NoTypeUrl
+            | Self::OtherType { .. }
             | Self::LongName { .. }
             | Self::ManyNames { .. }
             | Self::Locators { .. } => true,

@@ -1,25 +1,37 @@
-//! The gRPC service: the two aggregated methods.
+//! The gRPC services: the aggregated one, and one for each type.
 
 use std::{net::SocketAddr, sync::Arc};
 
 use tokio::sync::watch;
-use tonic::{Request, Response, Status, Streaming, codegen::BoxStream};
+use tonic::{
+    Request, Response, Status, Streaming,
+    codegen::BoxStream,
+    service::{Routes, RoutesBuilder},
+};
 use tower_common::view::Composition;
-use tower_proto::envoy::envoy::service::discovery::v3::{
-    DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
-    aggregated_discovery_service_server::{AggregatedDiscoveryService, AggregatedDiscoveryServiceServer},
+use tower_proto::envoy::envoy::service::{
+    self as api,
+    discovery::v3::{
+        DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
+        aggregated_discovery_service_server::{AggregatedDiscoveryService, AggregatedDiscoveryServiceServer},
+    },
 };
 
-use super::{clients::Clients, delta::Delta, driver::responses, metrics::Metrics, sotw::Sotw};
+use super::{
+    clients::Clients,
+    delta::Delta,
+    driver::responses,
+    kind::{ResourceType, Scope},
+    metrics::Metrics,
+    peer::Peer,
+    sotw::Sotw,
+};
 
 /// What a request has at most. A request that names as many resources as a stream may have, with their
 /// versions, is smaller.
 const REQUEST_BYTES: usize = 4 << 20;
 
-/// The service, as a server takes it.
-pub type Service = AggregatedDiscoveryServiceServer<Ads>;
-
-/// What the service is made of.
+/// What the services are made of.
 #[derive(Debug)]
 pub struct Options {
     /// How the server calls itself, so that a client can tell whom it is connected to.
@@ -34,38 +46,119 @@ pub struct Options {
     pub metrics: Metrics,
 }
 
-/// The two aggregated methods.
-#[derive(Debug)]
-pub struct Ads {
+/// The methods of all services.
+#[derive(Debug, Clone)]
+struct Discovery {
     options: Arc<Options>,
 }
 
-/// Makes the service.
-pub fn service(options: Options) -> Service {
-    let ads = Ads { options: Arc::new(options) };
-    AggregatedDiscoveryServiceServer::new(ads).max_decoding_message_size(REQUEST_BYTES)
+/// Makes the services.
+pub fn services(options: Options) -> Routes {
+    let discovery = Discovery { options: Arc::new(options) };
+    let aggregated = AggregatedDiscoveryServiceServer::new(discovery.clone());
+    let mut routes = RoutesBuilder::default();
+    routes.add_service(aggregated.max_decoding_message_size(REQUEST_BYTES));
+    add_singles(&mut routes, &discovery);
+    routes.routes().prepare()
 }
 
+impl Discovery {
+    fn sotw(&self, scope: Scope, request: Request<Streaming<DiscoveryRequest>>) -> Sotws {
+        let peer = Peer::of(&request);
+        let responses = responses::<Sotw>(self.options.clone(), scope, request.into_inner(), peer);
+        Ok(Response::new(Box::pin(responses)))
+    }
+
+    fn delta(&self, scope: Scope, request: Request<Streaming<DeltaDiscoveryRequest>>) -> Deltas {
+        let peer = Peer::of(&request);
+        let responses = responses::<Delta>(self.options.clone(), scope, request.into_inner(), peer);
+        Ok(Response::new(Box::pin(responses)))
+    }
+}
+
+type Sotws = Result<Response<BoxStream<DiscoveryResponse>>, Status>;
+type Deltas = Result<Response<BoxStream<DeltaDiscoveryResponse>>, Status>;
+
 #[tonic::async_trait]
-impl AggregatedDiscoveryService for Ads {
+impl AggregatedDiscoveryService for Discovery {
     type StreamAggregatedResourcesStream = BoxStream<DiscoveryResponse>;
     type DeltaAggregatedResourcesStream = BoxStream<DeltaDiscoveryResponse>;
 
-    async fn stream_aggregated_resources(
-        &self,
-        request: Request<Streaming<DiscoveryRequest>>,
-    ) -> Result<Response<Self::StreamAggregatedResourcesStream>, Status> {
-        let peer = request.remote_addr();
-        let responses = responses::<Sotw>(self.options.clone(), request.into_inner(), peer);
-        Ok(Response::new(Box::pin(responses)))
+    async fn stream_aggregated_resources(&self, request: Request<Streaming<DiscoveryRequest>>) -> Sotws {
+        self.sotw(Scope::Aggregated, request)
     }
 
-    async fn delta_aggregated_resources(
-        &self,
-        request: Request<Streaming<DeltaDiscoveryRequest>>,
-    ) -> Result<Response<Self::DeltaAggregatedResourcesStream>, Status> {
-        let peer = request.remote_addr();
-        let responses = responses::<Delta>(self.options.clone(), request.into_inner(), peer);
-        Ok(Response::new(Box::pin(responses)))
+    async fn delta_aggregated_resources(&self, request: Request<Streaming<DeltaDiscoveryRequest>>) -> Deltas {
+        self.delta(Scope::Aggregated, request)
     }
+}
+
+/// Implements the services of single types, `StreamX` and `DeltaX`, and their registration. `FetchX` is
+/// REST, which is deprecated.
+macro_rules! singles {
+    ($($kind:ident: $package:ident::$module:ident::{$service:ident, $server:ident},
+       $stream:ident -> $streams:ident, $delta:ident -> $deltas:ident, $fetch:ident;)*) => {
+        fn add_singles(routes: &mut RoutesBuilder, discovery: &Discovery) {
+            $(
+                let server = api::$package::v3::$module::$server::new(discovery.clone());
+                routes.add_service(server.max_decoding_message_size(REQUEST_BYTES));
+            )*
+        }
+
+        $(
+            #[tonic::async_trait]
+            impl api::$package::v3::$module::$service for Discovery {
+                type $streams = BoxStream<DiscoveryResponse>;
+                type $deltas = BoxStream<DeltaDiscoveryResponse>;
+
+                async fn $stream(&self, request: Request<Streaming<DiscoveryRequest>>) -> Sotws {
+                    self.sotw(Scope::Single(ResourceType::$kind), request)
+                }
+
+                async fn $delta(&self, request: Request<Streaming<DeltaDiscoveryRequest>>) -> Deltas {
+                    self.delta(Scope::Single(ResourceType::$kind), request)
+                }
+
+                async fn $fetch(
+                    &self,
+                    _: Request<DiscoveryRequest>,
+                ) -> Result<Response<DiscoveryResponse>, Status> {
+                    Err(Status::unimplemented("there is no fetching; open a stream instead"))
+                }
+            }
+        )*
+    };
+}
+
+singles! {
+    Secret: secret::secret_discovery_service_server::{SecretDiscoveryService, SecretDiscoveryServiceServer},
+        stream_secrets -> StreamSecretsStream, delta_secrets -> DeltaSecretsStream, fetch_secrets;
+    Runtime: runtime::runtime_discovery_service_server::{
+        RuntimeDiscoveryService, RuntimeDiscoveryServiceServer
+    },
+        stream_runtime -> StreamRuntimeStream, delta_runtime -> DeltaRuntimeStream, fetch_runtime;
+    Cluster: cluster::cluster_discovery_service_server::{
+        ClusterDiscoveryService, ClusterDiscoveryServiceServer
+    },
+        stream_clusters -> StreamClustersStream, delta_clusters -> DeltaClustersStream, fetch_clusters;
+    Endpoint: endpoint::endpoint_discovery_service_server::{
+        EndpointDiscoveryService, EndpointDiscoveryServiceServer
+    },
+        stream_endpoints -> StreamEndpointsStream, delta_endpoints -> DeltaEndpointsStream, fetch_endpoints;
+    Extension: extension::extension_config_discovery_service_server::{
+        ExtensionConfigDiscoveryService, ExtensionConfigDiscoveryServiceServer
+    },
+        stream_extension_configs -> StreamExtensionConfigsStream,
+        delta_extension_configs -> DeltaExtensionConfigsStream, fetch_extension_configs;
+    Listener: listener::listener_discovery_service_server::{
+        ListenerDiscoveryService, ListenerDiscoveryServiceServer
+    },
+        stream_listeners -> StreamListenersStream, delta_listeners -> DeltaListenersStream, fetch_listeners;
+    ScopedRoute: route::scoped_routes_discovery_service_server::{
+        ScopedRoutesDiscoveryService, ScopedRoutesDiscoveryServiceServer
+    },
+        stream_scoped_routes -> StreamScopedRoutesStream,
+        delta_scoped_routes -> DeltaScopedRoutesStream, fetch_scoped_routes;
+    Route: route::route_discovery_service_server::{RouteDiscoveryService, RouteDiscoveryServiceServer},
+        stream_routes -> StreamRoutesStream, delta_routes -> DeltaRoutesStream, fetch_routes;
 }

@@ -1,26 +1,36 @@
-//! One aggregated stream, as a state machine: requests and compositions in, responses out.
+//! One stream, as a state machine: requests and compositions in, responses out.
 //!
 //! Knows neither sockets nor clocks. A response is made when there is room for it, from what is true at
 //! that moment; so a client that reads slowly costs nothing, and gets the newest state when it reads.
 
 use std::{collections::BTreeMap, marker::PhantomData, time::Instant};
 
-use tower_common::view::{Composition, EGRESS, NodeView};
+use tower_common::view::{self, Composition, EGRESS, NodeView, XdsResource};
 
 use super::{
-    channel::{Batch, Channel, Moment},
-    kind::ResourceType,
+    channel::{Channel, Moment, Verdict},
+    clients::{Quarantined, Reason},
+    dump::Sent,
+    kind::{Mode, ResourceType, Scope},
     ledger::Nonce,
+    memory::Memory,
     offer::Offer,
     protocol::{Limits, Protocol, Received, Refusal},
+    selection::Batch,
+    triage::Triage,
 };
 
-/// One aggregated stream.
+/// One stream: of all types, or of one.
 #[derive(Debug)]
 pub(super) struct Session<P> {
+    scope: Scope,
     offer: Offer,
     channels: BTreeMap<ResourceType, Channel>,
+    /// What each cluster ends with for this client.
+    cluster_suffix: Vec<u8>,
     limits: Limits,
+    /// What types that are not asked for yet begin with.
+    remembered: BTreeMap<ResourceType, Triage>,
     /// Something was complete once. What is loading since then does not stop the rest.
     serving: bool,
     nonce: Nonce,
@@ -29,14 +39,32 @@ pub(super) struct Session<P> {
 
 impl<P: Protocol> Session<P> {
     /// A new stream of a client with this view.
-    pub(super) fn new(node: NodeView, limits: Limits, composition: &Composition) -> Self {
+    pub(super) fn new(scope: Scope, node: NodeView, limits: Limits, composition: &Composition) -> Self {
         Self {
+            scope,
             offer: Offer::new(node, composition),
             channels: BTreeMap::new(),
+            cluster_suffix: view::cluster::suffix(node.source),
             limits,
+            remembered: BTreeMap::new(),
             serving: composition.complete,
             nonce: 0,
             protocol: PhantomData,
+        }
+    }
+
+    /// Begins with what the client could not take on its earlier streams.
+    pub(super) fn recall(&mut self, memory: Memory) {
+        self.offer.recall(memory.pieces);
+        self.remembered = memory.resources;
+    }
+
+    /// What the client's later streams are to begin with.
+    pub(super) fn memory(&self) -> Memory {
+        let channels = self.channels.iter().filter(|(_, channel)| !channel.triage.is_idle());
+        Memory {
+            resources: channels.map(|(kind, channel)| (*kind, channel.triage.lasting())).collect(),
+            pieces: self.offer.memory(),
         }
     }
 
@@ -46,17 +74,47 @@ impl<P: Protocol> Session<P> {
     /// If the stream is to be ended for it.
     pub(super) fn handle(&mut self, request: P::Request) -> Result<Received, Refusal> {
         let url = P::type_url(&request);
-        if url.is_empty() {
-            return Err(Refusal::NoTypeUrl);
-        }
-        let Some(kind) = ResourceType::from_url(url) else {
-            return Ok(Received::UnknownType(url.to_owned()));
+        let kind = match self.scope {
+            Scope::Aggregated if url.is_empty() => return Err(Refusal::NoTypeUrl),
+            Scope::Aggregated => match ResourceType::from_url(url) {
+                Some(kind) => kind,
+                None => return Ok(Received::UnknownType(url.to_owned())),
+            },
+            Scope::Single(kind) if url.is_empty() || url == kind.url() => kind,
+            Scope::Single(kind) => {
+                let asked = url.chars().take(256).collect();
+                return Err(Refusal::OtherType { served: kind, asked });
+            }
         };
         P::check(&request, &self.limits)?;
         let first = !self.channels.contains_key(&kind);
-        let channel = self.channels.entry(kind).or_insert_with(|| Channel::new(kind));
+        let channel = self.channels.entry(kind).or_insert_with(|| {
+            let triage = self.remembered.remove(&kind).unwrap_or_default();
+            Channel::new(kind, triage)
+        });
         let answer = P::receive(channel, request, first);
         channel.stirred = true;
+        let verdict = channel.verdict.take();
+        let good_routes = channel.ledger.good(EGRESS).map(|routes| routes.version);
+        match verdict {
+            Some(Verdict::Accepted) => {
+                channel.accepted();
+                if let (ResourceType::Route, Some(version)) = (kind, good_routes) {
+                    self.offer.routes_accepted(version);
+                }
+            }
+            Some(Verdict::Rejected { mut suspects, message }) => {
+                if kind == ResourceType::Route && self.offer.composes_routes() {
+                    // They are made of pieces, of which one is to blame.
+                    let composed = suspects.extract_if(.., |suspect| &*suspect.name == EGRESS).last();
+                    if let (Some(routes), Reason::Content) = (composed, Reason::of(&message)) {
+                        self.offer.routes_rejected(routes.version, &message);
+                    }
+                }
+                channel.rejected(suspects, &message, P::MODE == Mode::Sotw && kind.is_whole());
+            }
+            None => {}
+        }
         let names = channel.subscription.names().len();
         if names > self.limits.names {
             let limit = self.limits.names;
@@ -82,11 +140,12 @@ impl<P: Protocol> Session<P> {
         }
         let moment = Moment { now, complete: self.offer.is_complete() };
         let nonce = self.nonce + 1;
-        let batch = ResourceType::ALL.into_iter().find_map(|kind| {
+        let mut batch = ResourceType::ALL.into_iter().find_map(|kind| {
             if kind == ResourceType::Route {
                 self.compose_routes();
             }
             let channel = self.channels.get_mut(&kind)?;
+            self.offer.resolve(kind, channel.subscription.names());
             channel.collect::<P>(self.offer.layer(kind), moment, nonce)
         })?;
         self.nonce = nonce;
@@ -94,6 +153,7 @@ impl<P: Protocol> Session<P> {
             // A cluster that was added or modified "becomes warm when a ClusterLoadAssignment is
             // supplied": it needs one again, changed or not.
             ResourceType::Cluster => {
+                batch.append(&self.cluster_suffix);
                 if let Some(endpoints) = self.channels.get_mut(&ResourceType::Endpoint) {
                     endpoints.push(&batch.refreshed);
                 }
@@ -104,14 +164,43 @@ impl<P: Protocol> Session<P> {
                     self.offer.routes_sent();
                 }
             }
-            ResourceType::Endpoint | ResourceType::Listener => {}
+            ResourceType::Secret
+            | ResourceType::Runtime
+            | ResourceType::Endpoint
+            | ResourceType::Extension
+            | ResourceType::Listener
+            | ResourceType::ScopedRoute => {}
         }
         Some(batch)
     }
 
     /// When to ask for the next response again, even if nothing happens before.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.channels.values().filter_map(Channel::held_until).min()
+        self.channels.values().filter_map(Channel::deadline).min()
+    }
+
+    /// What the client was sent last.
+    pub(super) fn contents(&self) -> Vec<Sent> {
+        let of = |(kind, channel): (&ResourceType, &Channel)| {
+            let sent = |(resource, accepted): (&XdsResource, bool)| Sent {
+                kind: *kind,
+                resource: resource.clone(),
+                accepted,
+            };
+            channel.ledger.contents().map(sent).collect::<Vec<_>>()
+        };
+        self.channels.iter().flat_map(of).collect()
+    }
+
+    /// What this client cannot take of what is served now.
+    pub(super) fn quarantined(&self) -> Vec<Quarantined> {
+        let channels = self.channels.values().filter(|channel| !channel.triage.is_idle());
+        let resources = channels.flat_map(|channel| {
+            let layer = self.offer.layer(channel.kind);
+            channel.triage.refused_of(layer).map(|refused| Quarantined::new(channel.kind, refused))
+        });
+        let pieces = self.offer.refused_pieces().map(|piece| Quarantined::new(ResourceType::Route, piece));
+        resources.chain(pieces).collect()
     }
 
     #[cfg(test)]
@@ -120,7 +209,7 @@ impl<P: Protocol> Session<P> {
     }
 
     fn compose_routes(&mut self) {
-        let routes = self.channels.get(&ResourceType::Route);
+        let routes = self.channels.get(&ResourceType::Route).filter(|_| self.offer.composes_routes());
         if !routes.is_some_and(|channel| channel.subscription.covers(EGRESS)) {
             return;
         }

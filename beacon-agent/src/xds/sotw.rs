@@ -3,7 +3,7 @@
 //! Sources: xDS protocol, "Basic Protocol Overview" to "Deleting Resources", and what an Envoy does on
 //! the wire.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use tower_common::view::{Layer, XdsResource};
 use tower_proto::envoy::{
@@ -15,9 +15,10 @@ use tower_proto::envoy::{
 };
 
 use super::{
-    channel::{Batch, Channel, Selection},
-    kind::Mode,
+    channel::Channel,
+    kind::{Mode, ResourceType},
     protocol::{Answer, Limits, Protocol, Refusal, check_names},
+    selection::{Batch, Selection},
 };
 
 /// State of the world.
@@ -80,16 +81,18 @@ impl Protocol for Sotw {
         answer
     }
 
-    fn tidy(channel: &mut Channel, layer: &Layer) {
-        // Leaving a name out of a response says nothing for these types, so the client still has it; but
-        // what is created again is sent again.
-        if !channel.kind.is_whole() {
-            channel.ledger.retain(|name| layer.contains_key(name));
-        }
+    fn tells_removals(kind: ResourceType) -> bool {
+        // For the others "leaving a name out" of a response says nothing.
+        kind.is_whole()
     }
 
-    fn select(channel: &Channel, layer: &Layer, _complete: bool, content: bool) -> Option<Selection> {
-        if channel.kind.is_whole() { whole(channel, layer, content) } else { part(channel, layer, content) }
+    fn select(
+        channel: &Channel,
+        layer: &Layer,
+        _complete: bool,
+        news: Option<&BTreeSet<Arc<str>>>,
+    ) -> Option<Selection> {
+        if channel.kind.is_whole() { whole(channel, layer, news) } else { part(channel, layer, news) }
     }
 
     fn response(batch: Batch, identifier: &str) -> Self::Response {
@@ -108,40 +111,17 @@ impl Protocol for Sotw {
 }
 
 /// Everything that is wanted, changed or not, in one message: what is missing is gone.
-fn whole(channel: &Channel, layer: &Layer, content: bool) -> Option<Selection> {
+fn whole(channel: &Channel, layer: &Layer, news: Option<&BTreeSet<Arc<str>>>) -> Option<Selection> {
     let asked = channel.must_answer || channel.due.iter().any(|name| layer.contains_key(name));
-    if !(asked || content && differs_as_a_whole(channel, layer)) {
-        return None;
-    }
-    Some(Selection::whole(channel.wanted(layer).cloned().collect()))
-}
-
-fn differs_as_a_whole(channel: &Channel, layer: &Layer) -> bool {
-    let ledger = &channel.ledger;
-    let mut count = 0;
-    for resource in channel.wanted(layer) {
-        count += 1;
-        if ledger.differs(&resource.name, Some(resource)) {
-            return true;
-        }
-    }
-    // If each of them is known, the same number means the same names.
-    count != ledger.len()
+    let changed = news.is_some_and(|news| !news.is_empty());
+    (asked || changed).then(|| Selection::whole(channel.wanted(layer).cloned().collect()))
 }
 
 /// What is to be sent of the names that are wanted and exist.
-fn part(channel: &Channel, layer: &Layer, content: bool) -> Option<Selection> {
-    let ledger = &channel.ledger;
-    let differs = |resource: &XdsResource| content && ledger.differs(&resource.name, Some(resource));
-    let mut doubtful = BTreeSet::new();
-    // What was rejected is not sent along with a mere answer, which it might spoil.
-    if channel.wanted(layer).any(|resource| differs(resource) && !channel.due.contains(&resource.name)) {
-        doubtful.extend(ledger.doubtful());
-    }
+fn part(channel: &Channel, layer: &Layer, news: Option<&BTreeSet<Arc<str>>>) -> Option<Selection> {
     let mut selection = Selection::default();
-    for resource in channel.wanted(layer) {
-        let name = &resource.name;
-        if channel.due.contains(name) || differs(resource) || doubtful.contains(name) {
+    for name in channel.names_to_send(news) {
+        if let Some(resource) = layer.get(name) {
             selection.add(name, Some(resource));
         }
     }

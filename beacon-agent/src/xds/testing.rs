@@ -49,6 +49,7 @@ impl World {
             clusters: layer(&before.clusters, 0, cluster),
             assignments: layer(&before.assignments, 1, assignment),
             virtual_hosts: layer(&before.virtual_hosts, 2, virtual_host),
+            ..Composition::default()
         }
     }
 }

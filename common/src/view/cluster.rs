@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use prost::Message;
 use tower_proto::envoy::{
     envoy::{
         config::{
@@ -20,7 +21,7 @@ use tower_proto::envoy::{
     google::protobuf::Duration,
 };
 
-use super::{XdsResource, any, listener::ads};
+use super::{ConfigSource, XdsResource, any, listener::config_source};
 
 /// The cluster of a service, whose endpoints come by EDS under the same name.
 pub fn default_cluster(service: &str) -> XdsResource {
@@ -39,7 +40,7 @@ pub fn default_cluster(service: &str) -> XdsResource {
     let cluster = Cluster {
         name: service.to_owned(),
         cluster_discovery_type: Some(ClusterDiscoveryType::Type(DiscoveryType::Eds.into())),
-        eds_cluster_config: Some(EdsClusterConfig { eds_config: Some(ads()), ..Default::default() }),
+        eds_cluster_config: Some(endpoints_from(ConfigSource::Aggregated)),
         connect_timeout: Some(Duration { seconds: 1, nanos: 0 }),
         // An endpoint that has left discovery gets no more traffic, whatever its health check says.
         ignore_health_on_host_removal: true,
@@ -56,4 +57,42 @@ pub fn default_cluster(service: &str) -> XdsResource {
         ..Default::default()
     };
     XdsResource::new(service, &cluster)
+}
+
+/// What is appended to a serialized cluster for an Envoy that asks elsewhere for its endpoints; nothing if
+/// it asks on the aggregated stream, as clusters are composed. Serialized messages of one type merge when
+/// they are concatenated, and of a `oneof` the last counts (protobuf, encoding guide).
+pub fn suffix(source: ConfigSource) -> Vec<u8> {
+    match source {
+        ConfigSource::Aggregated => Vec::new(),
+        ConfigSource::Sotw | ConfigSource::Delta => {
+            Cluster { eds_cluster_config: Some(endpoints_from(source)), ..Default::default() }.encode_to_vec()
+        }
+    }
+}
+
+fn endpoints_from(source: ConfigSource) -> EdsClusterConfig {
+    EdsClusterConfig { eds_config: Some(config_source(source)), ..Default::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_proto::envoy::envoy::config::core::v3::{
+        api_config_source::ApiType, config_source::ConfigSourceSpecifier,
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_suffix_replaces_the_source_of_endpoints_and_nothing_else() {
+        let mut body = default_cluster("web").body.to_vec();
+        let before = Cluster::decode(body.as_slice()).unwrap();
+        body.extend(suffix(ConfigSource::Delta));
+        let mut after = Cluster::decode(body.as_slice()).unwrap();
+        let source = after.eds_cluster_config.take().and_then(|eds| eds.eds_config?.config_source_specifier);
+        let Some(ConfigSourceSpecifier::ApiConfigSource(source)) = source else { panic!("{source:?}") };
+        assert_eq!(source.api_type(), ApiType::DeltaGrpc);
+        assert_eq!(after, Cluster { eds_cluster_config: None, ..before });
+        assert!(suffix(ConfigSource::Aggregated).is_empty());
+    }
 }

@@ -12,7 +12,7 @@ use super::{
     Composition, XdsResource,
     assignment::assignment,
     cluster::default_cluster,
-    domains::{DomainError, Domains, claim_of},
+    domains::{DomainError, Domains, claim_of, domain_of},
     route::default_virtual_host,
 };
 use crate::{
@@ -42,7 +42,10 @@ impl Composer {
         let mut changed = false;
         for service in services {
             let claim = claim_of(store, &self.scope, service);
-            changed |= self.update_cluster(store, service, claim.is_some());
+            // A name that cannot be a host name is no name of a cluster either: `*` and `xdstp:` mean
+            // something in xDS, and one such cluster costs a client all others.
+            let named = claim.is_some() && domain_of(service).is_ok();
+            changed |= self.update_cluster(store, service, named);
             for affected in self.domains.claim(service, claim) {
                 changed |= self.update_virtual_host(&affected);
             }
@@ -51,21 +54,6 @@ impl Composer {
         changed |= complete != self.composition.complete;
         self.composition.complete = complete;
         changed
-    }
-
-    /// Shares the layers of `other` that are equal, so that whoever holds them sees by their address that
-    /// nothing changed.
-    pub fn adopt_equal_layers(&mut self, other: &Composition) {
-        let own = &mut self.composition;
-        for (own, other) in [
-            (&mut own.clusters, &other.clusters),
-            (&mut own.assignments, &other.assignments),
-            (&mut own.virtual_hosts, &other.virtual_hosts),
-        ] {
-            if own == other {
-                *own = other.clone();
-            }
-        }
     }
 
     /// What has been composed. Cheap to clone.
@@ -98,8 +86,25 @@ impl Composer {
         set(clusters, service, cluster) | set(assignments, service, endpoints)
     }
 
+    fn update_domain(&mut self, service: &Arc<str>, granted: Option<&str>) {
+        // A service has one domain at most, and it is its name in lower case.
+        let domain = service.to_ascii_lowercase();
+        let domains = &mut self.composition.domains;
+        let held = domains.get(domain.as_str()) == Some(service);
+        match granted {
+            Some(_) if !held => {
+                Arc::make_mut(domains).insert(domain.into(), service.clone());
+            }
+            None if held => {
+                Arc::make_mut(domains).remove(domain.as_str());
+            }
+            Some(_) | None => {}
+        }
+    }
+
     fn update_virtual_host(&mut self, service: &Arc<str>) -> bool {
         let granted = self.domains.granted(service);
+        self.update_domain(service, granted.as_deref());
         let host = granted.map(|domain| default_virtual_host(service, &domain));
         set(&mut self.composition.virtual_hosts, service, host)
     }
@@ -214,10 +219,27 @@ mod tests {
         world.add(service("ads", 3));
         world.add(service("ads.mesh", 1));
         assert_eq!(world.hosts(), ["ads"]);
+        let owner = |world: &World| world.composer.composition().domains["ads"].to_string();
+        assert_eq!(owner(&world), "ads");
         assert_eq!(world.composer.refused().count(), 2);
-        assert_eq!(world.composer.composition().clusters.len(), 3);
+        assert_eq!(world.composer.composition().clusters.len(), 2, "those that could be host names");
         world.remove(&service("ads", 3));
         assert_eq!(world.hosts(), ["Ads"]);
+        assert_eq!(owner(&world), "Ads");
+        world.remove(&service("Ads", 7));
+        assert!(world.composer.composition().domains.is_empty());
+    }
+
+    #[test]
+    fn a_name_that_means_something_in_xds_is_no_cluster() {
+        let mut world = World::new();
+        for name in ["*", "xdstp:x", "a b", ""] {
+            world.add(service(name, 1));
+            world.add(endpoint(name, "10.0.0.1"));
+        }
+        let composition = world.composer.composition();
+        assert!(composition.clusters.is_empty() && composition.assignments.is_empty());
+        assert_eq!(world.composer.refused().count(), 4);
     }
 
     #[test]

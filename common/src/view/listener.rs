@@ -3,9 +3,16 @@
 use tower_proto::envoy::{
     envoy::{
         config::{
-            core::v3::{
-                Address, AggregatedConfigSource, ApiVersion, ConfigSource, SocketAddress, address,
-                config_source::ConfigSourceSpecifier, socket_address::PortSpecifier,
+            core::{
+                self,
+                v3::{
+                    Address, AggregatedConfigSource, ApiConfigSource, ApiVersion, GrpcService, SocketAddress,
+                    address,
+                    api_config_source::ApiType,
+                    config_source::ConfigSourceSpecifier,
+                    grpc_service::{EnvoyGrpc, TargetSpecifier},
+                    socket_address::PortSpecifier,
+                },
             },
             listener::v3::{Filter, FilterChain, Listener, filter::ConfigType},
         },
@@ -21,7 +28,7 @@ use tower_proto::envoy::{
     google::protobuf::Duration,
 };
 
-use super::{EGRESS, NodeView, XdsResource, any};
+use super::{BEACON, ConfigSource, EGRESS, NodeView, XdsResource, any};
 
 /// The listener for calls that leave the host. It speaks HTTP/1.1 and HTTP/2, and takes its routes by RDS.
 pub fn egress(node: NodeView) -> XdsResource {
@@ -33,7 +40,7 @@ pub fn egress(node: NodeView) -> XdsResource {
     let manager = HttpConnectionManager {
         stat_prefix: EGRESS.to_owned(),
         route_specifier: Some(RouteSpecifier::Rds(Rds {
-            config_source: Some(ads()),
+            config_source: Some(config_source(node.source)),
             route_config_name: EGRESS.to_owned(),
         })),
         http_filters: vec![router],
@@ -63,11 +70,30 @@ pub fn egress(node: NodeView) -> XdsResource {
     XdsResource::new(EGRESS, &listener)
 }
 
-/// "From the aggregated stream on which this came."
-pub(super) fn ads() -> ConfigSource {
-    ConfigSource {
+/// How an Envoy is told where to ask.
+pub(super) fn config_source(source: ConfigSource) -> core::v3::ConfigSource {
+    let specifier = match source {
+        ConfigSource::Aggregated => ConfigSourceSpecifier::Ads(AggregatedConfigSource {}),
+        ConfigSource::Sotw => ConfigSourceSpecifier::ApiConfigSource(beacon(ApiType::Grpc)),
+        ConfigSource::Delta => ConfigSourceSpecifier::ApiConfigSource(beacon(ApiType::DeltaGrpc)),
+    };
+    core::v3::ConfigSource {
         resource_api_version: ApiVersion::V3.into(),
-        config_source_specifier: Some(ConfigSourceSpecifier::Ads(AggregatedConfigSource {})),
+        config_source_specifier: Some(specifier),
+        ..Default::default()
+    }
+}
+
+fn beacon(api_type: ApiType) -> ApiConfigSource {
+    let envoy_grpc = EnvoyGrpc { cluster_name: BEACON.to_owned(), ..Default::default() };
+    ApiConfigSource {
+        api_type: api_type.into(),
+        transport_api_version: ApiVersion::V3.into(),
+        grpc_services: vec![GrpcService {
+            target_specifier: Some(TargetSpecifier::EnvoyGrpc(envoy_grpc)),
+            ..Default::default()
+        }],
+        set_node_on_first_message_only: true,
         ..Default::default()
     }
 }

@@ -4,13 +4,23 @@
 //! One program for all of them, so that it is linked once and the ZooKeeper is started once.
 
 mod churn;
+mod commands;
 mod demo;
+mod deploy;
+mod drain;
 mod egress;
 mod flags;
 mod formats;
+mod grpc;
 mod guard;
 mod hostile;
 mod malformed;
 mod outage;
 mod registrar;
+mod secured;
+mod socket;
+mod statics;
 mod support;
+mod survival;
+mod tls;
+mod zones;

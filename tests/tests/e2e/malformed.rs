@@ -20,6 +20,25 @@ const SERVERSET: Cases<'static> = &[
     ("member_missing", br#"{"status":"ALIVE"}"#, "serviceEndpoint"),
     ("member_zero", br#"{"serviceEndpoint":{"host":"10.0.0.1","port":0}}"#, "port"),
     ("member_high", br#"{"serviceEndpoint":{"host":"10.0.0.1","port":70000}}"#, "port"),
+    ("member_thrift", b"\x0c\x00\x01\x0b\x00\x01\x7f\xff\xff\xff", "not Thrift: byte 10"),
+    ("vector_broken", br#"{"vector":"#, "JSON"),
+    ("vector_word", br#"{"vector":[{"select":"shard=0","weight":"heavy"}]}"#, "vector[0].weight"),
+];
+
+const CURATOR: Cases<'static> = &[
+    ("empty", b"", "no data"),
+    ("default", b"10.0.0.1", "JSON"),
+    ("portless", br#"{"address":"10.0.0.1","port":null,"sslPort":null}"#, "sslPort"),
+    ("scope", br#"{"address":"fe80:0:0:0:1%eth0","port":8080}"#, "scope"),
+    ("nested", br#"{"address":{"ip":"10.0.0.1"},"port":8080}"#, "address"),
+];
+
+const AUTO: Cases<'static> = &[
+    ("unknown", br#"{"ip":"10.0.0.1"}"#, "serviceEndpoint"),
+    ("thrift", b"\x0c\x00\x01", "Thrift"),
+    ("curator", br#"{"address":"10.0.0.1","port":0}"#, "port"),
+    ("binary", b"\xff\xfe\x00", ""),
+    ("vector_1", br#"{"vector":{}}"#, "vector"),
 ];
 
 const HOSTPORT: Cases<'static> = &[
@@ -38,6 +57,15 @@ const KINGPIN: Cases<'static> = &[
 ];
 
 async fn siblings_are_unaffected(format: Format, good: &str, cases: Cases<'_>) -> Result<()> {
+    siblings_read_as_are_unaffected(format.name(), format, good, cases).await
+}
+
+async fn siblings_read_as_are_unaffected(
+    read_as: &str,
+    format: Format,
+    good: &str,
+    cases: Cases<'_>,
+) -> Result<()> {
     let registry = ZooKeeper::shared().await?.root().await?;
     let alpha = Upstream::start("alpha").await?;
     let good = member(&good.replace("ADDRESS", &alpha.address().to_string()));
@@ -47,7 +75,7 @@ async fn siblings_are_unaffected(format: Format, good: &str, cases: Cases<'_>) -
     for (name, data, _) in early {
         registry.create(&member(name), data).await?;
     }
-    let mesh = Mesh::start(registry.discovery(format.name())).await?;
+    let mesh = Mesh::start(registry.discovery(read_as)).await?;
     let envoys = mesh.envoys().await?;
     let running = callers(&envoys);
     answered_by(&running, SERVICE, &["alpha"]).await;
@@ -102,6 +130,16 @@ async fn serverset_siblings() -> Result<()> {
 #[tokio::test]
 async fn hostport_siblings() -> Result<()> {
     siblings_are_unaffected(Format::Hostport, "good", HOSTPORT).await
+}
+
+#[tokio::test]
+async fn curator_siblings() -> Result<()> {
+    siblings_are_unaffected(Format::Curator, "5b7e", CURATOR).await
+}
+
+#[tokio::test]
+async fn siblings_of_several_formats() -> Result<()> {
+    siblings_read_as_are_unaffected("auto", Format::Thrift, "member_0000000001", AUTO).await
 }
 
 #[tokio::test]

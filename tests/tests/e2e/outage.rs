@@ -129,3 +129,47 @@ async fn a_tower_without_its_zookeeper_says_so_and_is_not_ready() -> Result<()> 
     assert_eq!(tower.http_get("/readyz").await?.status, 503);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_snapshot_with_which_the_beacon_keeps_dying_is_set_aside() -> Result<()> {
+    let mut registrar = Registrar::in_files()?;
+    let alpha = Upstream::start("alpha").await?;
+    registrar.register(alpha.address()).await?;
+    let mut mesh = Mesh::start(registrar.discovery()).await?;
+    let written = async |mesh: &Mesh, at_least: f64| {
+        eventually(SOON, format!("{at_least} snapshots are written"), async || {
+            let written = mesh.beacon.metric("beacon_snapshot_writes_total").await?;
+            ensure!(written.is_some_and(|count| count >= at_least), "{written:?}");
+            Ok(())
+        })
+        .await;
+    };
+    written(&mesh, 1.0).await;
+    let beta = Upstream::start("beta").await?;
+    registrar.register(beta.address()).await?;
+    written(&mesh, 2.0).await;
+    mesh.tower.kill();
+    // It is asked to stop while it is ready: nothing is known against its snapshot.
+    mesh.beacon.terminate().await?;
+
+    let set_aside = async |mesh: &Mesh| mesh.beacon.metric("beacon_snapshots_rejected_total").await;
+    for _ in 0..3 {
+        mesh.beacon.restart().await?;
+        mesh.beacon.wait_ready(SOON).await?;
+        assert_eq!(set_aside(&mesh).await?, Some(0.0));
+        mesh.beacon.kill();
+    }
+    mesh.beacon.restart().await?;
+    mesh.beacon.wait_ready(SOON).await?;
+    assert_eq!(set_aside(&mesh).await?, Some(1.0));
+    let page = mesh.beacon.http_get("/").await?.ok()?.body;
+    assert!(page.contains("SET ASIDE") && page.contains("3 starts in a row did not become ready"), "{page}");
+    // The one before it, which does not know of beta yet.
+    let envoys = mesh.envoys().await?;
+    answered_by(&callers(&envoys), "web", &["alpha"]).await;
+    // And it is not held against that one.
+    mesh.beacon.kill();
+    mesh.beacon.restart().await?;
+    assert_eq!(set_aside(&mesh).await?, Some(0.0));
+    Ok(())
+}

@@ -12,6 +12,9 @@ pub(crate) const SERVICE: &str = "web";
 pub(crate) enum Format {
     Kingpin,
     Serverset,
+    /// A serverset whose writers are old.
+    Thrift,
+    Curator,
     Hostport,
 }
 
@@ -19,7 +22,8 @@ impl Format {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Kingpin => "kingpin",
-            Self::Serverset => "serverset",
+            Self::Serverset | Self::Thrift => "serverset",
+            Self::Curator => "curator",
             Self::Hostport => "hostport",
         }
     }
@@ -65,8 +69,8 @@ impl Registrar {
                 let path = match format {
                     // The way of a kazoo party: a UUID, and what the member calls itself.
                     Format::Kingpin => member(&format!("{count:032x}-{address}")),
-                    Format::Hostport => member(&format!("instance-{count}")),
-                    Format::Serverset => {
+                    Format::Hostport | Format::Curator => member(&format!("instance-{count}")),
+                    Format::Serverset | Format::Thrift => {
                         let path = registry.create_sequential(&member("member_"), &data).await?;
                         return Ok(Registration::Znode(path));
                     }
@@ -127,15 +131,42 @@ pub(crate) fn member(name: &str) -> String {
 
 /// What an instance writes into its znode.
 pub(crate) fn payload(format: Format, address: SocketAddr) -> Vec<u8> {
+    let (ip, port) = (address.ip(), address.port());
     match format {
         Format::Kingpin | Format::Hostport => address.to_string(),
         Format::Serverset => format!(
-            r#"{{"serviceEndpoint":{{"host":"{}","port":{}}},"additionalEndpoints":{{}},"status":"ALIVE","shard":0}}"#,
-            address.ip(),
-            address.port(),
+            r#"{{"serviceEndpoint":{{"host":"{ip}","port":{port}}},"additionalEndpoints":{{}},"status":"ALIVE","shard":0}}"#,
         ),
+        Format::Thrift => return thrift(&ip.to_string(), port),
+        Format::Curator => return spring(address, "UP"),
     }
     .into_bytes()
+}
+
+/// What Spring Cloud writes for an instance of this status.
+pub(crate) fn spring(address: SocketAddr, status: &str) -> Vec<u8> {
+    format!(
+        r#"{{"name":"web","id":"5b7e","address":"{}","port":{},"sslPort":null,
+        "payload":{{"@class":"org.springframework.cloud.zookeeper.discovery.ZookeeperInstance","id":"web-1",
+        "name":"web","metadata":{{"instance_status":"{status}","version":"1.4"}}}},
+        "registrationTimeUTC":1752900000456,"serviceType":"DYNAMIC","uriSpec":null}}"#,
+        address.ip(),
+        address.port(),
+    )
+    .into_bytes()
+}
+
+/// A ServiceInstance with an endpoint, no others, and the status ALIVE.
+fn thrift(host: &str, port: u16) -> Vec<u8> {
+    let size = u8::try_from(host.len()).unwrap_or_default();
+    [
+        &[0x0c, 0, 1, 0x0b, 0, 1, 0, 0, 0, size],
+        host.as_bytes(),
+        &[8, 0, 2, 0, 0],
+        &port.to_be_bytes(),
+        &[0, 0x0d, 0, 2, 0x0b, 0x0c, 0, 0, 0, 0, 8, 0, 3, 0, 0, 0, 2, 0],
+    ]
+    .concat()
 }
 
 fn write(files: &EndpointFiles, endpoints: &BTreeMap<u64, Endpoint>) -> Result<()> {

@@ -33,11 +33,16 @@ impl Mesh {
         Ok(Self { beacon, tower })
     }
 
-    /// An Envoy in each mode.
+    /// An Envoy with an aggregated stream in each variant.
     pub(crate) async fn envoys(&self) -> Result<Vec<Envoy>> {
+        self.envoys_in(&Mode::AGGREGATED).await
+    }
+
+    /// An Envoy in each of these modes.
+    pub(crate) async fn envoys_in(&self, modes: &[Mode]) -> Result<Vec<Envoy>> {
         let mut envoys = Vec::new();
-        for mode in Mode::ALL {
-            envoys.push(self.beacon.envoy(mode).await?);
+        for mode in modes {
+            envoys.push(self.beacon.envoy(*mode).await?);
         }
         Ok(envoys)
     }

@@ -7,9 +7,12 @@ use serde::Serialize;
 use tower_common::clock;
 use tower_proto::v1;
 
+use super::refusals::Refusals;
+
 /// The connected Beacons, shared by all streams.
 #[derive(Debug, Default)]
 pub struct Beacons {
+    refusals: Refusals,
     inner: Mutex<Inner>,
 }
 
@@ -81,6 +84,11 @@ impl Beacons {
         };
         inner.connected.insert(id, state);
         Connected { beacons: self.clone(), id }
+    }
+
+    /// Those that could not connect.
+    pub fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// All connected Beacons, the longest connected first.

@@ -1,5 +1,5 @@
-//! One stream's response: the welcome, the full state, and then the frame log, as bytes that are shared
-//! with all other streams.
+//! One stream's response: the welcome, a start, and then the frame log, as bytes that are shared with all
+//! other streams.
 //!
 //! It is a body and not a stream of messages, because encoding a message for each stream, even a small
 //! one, costs more than all the rest of a delivery.
@@ -13,58 +13,198 @@ use std::{
     task::{Context, Poll},
 };
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures::task::AtomicWaker;
 use http::HeaderMap;
 use http_body::{Body, Frame};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use parking_lot::Mutex;
+use tokio::time::Sleep;
+use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOwned};
+use tonic::Status;
+use tower_proto::v1;
 
 use super::{
+    admission::{Admission, Admitted},
     beacons::Connected,
-    full::FullState,
-    log::{Read, Reader},
+    frame,
+    log::{Cursor, Read, Reader},
+    start::Start,
 };
+use crate::store_actor::Ask;
 
-/// Asks the owner of the store for the full state; `None` if it is going away.
-pub type FetchFull = Pin<Box<dyn Future<Output = Option<Arc<FullState>>> + Send>>;
+/// Asks the owner of the store for a start; `None` if it is going away.
+pub type FetchStart = Pin<Box<dyn Future<Output = Option<Arc<Start>>> + Send>>;
+
+/// When a Beacon shall come back that could not be let in. It adds jitter.
+const RETRY_AFTER_MS: u32 = 1000;
+
+/// What small frames are joined to: the largest DATA frame that every HTTP/2 receiver takes.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// What a body is made of.
+pub struct Parts {
+    /// The first frame.
+    pub welcome: Bytes,
+    /// Reads the log.
+    pub reader: Reader,
+    /// What the Beacon says of its state.
+    pub ask: Ask,
+    /// Fetches starts.
+    pub fetch: Box<dyn Fn(Ask) -> FetchStart + Send>,
+    /// Where starts come from that the Beacon asks for by its buckets.
+    pub inbox: Arc<Inbox>,
+    /// Lets starts in.
+    pub admission: Arc<Admission>,
+    /// When the stream is old enough to go to another Tower.
+    pub age: Sleep,
+    /// Cancelled when the Beacon has ended its half, and when the body is dropped.
+    pub ended: CancellationToken,
+    /// Keeps the Beacon listed.
+    pub connected: Arc<Connected>,
+}
+
+/// Passes things from the task that listens to a Beacon to the Beacon's body.
+#[derive(Debug)]
+pub struct Inbox {
+    start: Mutex<Option<Arc<Start>>>,
+    /// What is wrong with what the Beacon said.
+    fault: Mutex<Option<Status>>,
+    waker: Arc<AtomicWaker>,
+}
 
 /// The response body of one `Watch`.
 pub struct WatchBody {
     reader: Reader,
     stage: Stage,
     pending: VecDeque<Bytes>,
-    fetch: Box<dyn Fn() -> FetchFull + Send>,
-    /// Cancelled when the Beacon has ended its half.
+    /// A start that is sent when the log has been read up to it.
+    next_start: Option<Arc<Start>>,
+    fetch: Box<dyn Fn(Ask) -> FetchStart + Send>,
+    inbox: Arc<Inbox>,
+    admission: Arc<Admission>,
+    /// As long as a start is being sent.
+    admitted: Option<Admitted>,
+    age: Pin<Box<Sleep>>,
     ended: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// Ends the task that reads the Beacon's half, however this body goes.
-    _request: tokio_util::sync::DropGuard,
-    /// Keeps the Beacon listed.
+    _request: DropGuard,
     _connected: Arc<Connected>,
 }
 
 enum Stage {
-    Fetching(FetchFull),
-    Following(u64),
+    Fetching(FetchStart),
+    /// The Beacon has been asked for its buckets.
+    Asked,
+    Following(Cursor),
+    /// Only the trailers are left.
+    Ending,
     Done,
 }
 
+impl Inbox {
+    /// An inbox whose body is the one that this reader reads for.
+    pub fn new(reader: &Reader) -> Arc<Self> {
+        Arc::new(Self { start: Mutex::default(), fault: Mutex::default(), waker: reader.waker() })
+    }
+
+    /// Hands a start over.
+    pub fn put(&self, start: Arc<Start>) {
+        *self.start.lock() = Some(start);
+        self.waker.wake();
+    }
+
+    /// Notes why the stream is about to end.
+    pub fn fail(&self, status: Status) {
+        *self.fault.lock() = Some(status);
+    }
+
+    fn take(&self) -> Option<Arc<Start>> {
+        self.start.lock().take()
+    }
+}
+
 impl WatchBody {
-    /// A body that starts with `welcome`.
-    pub fn new(
-        welcome: Bytes,
-        reader: Reader,
-        fetch: Box<dyn Fn() -> FetchFull + Send>,
-        ended: CancellationToken,
-        connected: Arc<Connected>,
-    ) -> Self {
+    /// A body that has yet to fetch its start.
+    pub fn new(parts: Parts) -> Self {
         Self {
-            reader,
-            stage: Stage::Fetching(fetch()),
-            pending: VecDeque::from([welcome]),
-            fetch,
-            ended: Box::pin(ended.clone().cancelled_owned()),
-            _request: ended.drop_guard(),
-            _connected: connected,
+            reader: parts.reader,
+            stage: Stage::Fetching((parts.fetch)(parts.ask)),
+            pending: VecDeque::from([parts.welcome]),
+            next_start: None,
+            fetch: parts.fetch,
+            inbox: parts.inbox,
+            admission: parts.admission,
+            admitted: None,
+            age: Box::pin(parts.age),
+            ended: Box::pin(parts.ended.clone().cancelled_owned()),
+            _request: parts.ended.drop_guard(),
+            _connected: parts.connected,
         }
+    }
+
+    /// Sends a start, or a goodbye if there is no room for it.
+    fn begin(&mut self, start: &Start) {
+        let Some(admitted) = self.admission.admit(start.bytes()) else {
+            self.say_goodbye(v1::goodbye::Reason::Overloaded, RETRY_AFTER_MS);
+            return;
+        };
+        self.admitted = Some(admitted);
+        self.pending.extend(start.frames.iter().cloned());
+        self.stage = start.next.map_or(Stage::Asked, Stage::Following);
+    }
+
+    fn say_goodbye(&mut self, reason: v1::goodbye::Reason, retry_after_ms: u32) {
+        let goodbye = v1::Goodbye { reason: reason.into(), retry_after_ms };
+        let goodbye = v1::WatchResponse { goodbye: Some(goodbye), ..Default::default() };
+        self.pending.push_back(frame::framed(&goodbye));
+        self.stage = Stage::Ending;
+    }
+
+    /// Moves on by one step: either there is something to send then, or the stage is another.
+    fn step(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match &mut self.stage {
+            Stage::Fetching(fetch) => match fetch.as_mut().poll(context) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Some(start)) => self.begin(&start),
+                Poll::Ready(None) => self.stage = Stage::Ending,
+            },
+            Stage::Asked => {
+                self.inbox.waker.register(context.waker());
+                match self.inbox.take() {
+                    Some(start) => self.begin(&start),
+                    None => return Poll::Pending,
+                }
+            }
+            Stage::Following(at) => {
+                let at = *at;
+                self.next_start = self.next_start.take().or_else(|| self.inbox.take());
+                let until = self.next_start.as_ref().and_then(|start| start.next).map(|next| next.place);
+                if until.is_some_and(|until| until <= at.place)
+                    && let Some(start) = self.next_start.take()
+                {
+                    self.begin(&start);
+                    return Poll::Ready(());
+                }
+                match self.reader.poll(at, until.unwrap_or(u64::MAX), context.waker()) {
+                    Read::Frames(frames, next) => {
+                        self.pending = frames.into();
+                        self.stage = Stage::Following(next);
+                    }
+                    // Whoever filled the inbox before the waker was registered woke nobody.
+                    Read::Pending => match self.inbox.take() {
+                        Some(start) => self.next_start = Some(start),
+                        None => return Poll::Pending,
+                    },
+                    Read::Lagged => {
+                        self.next_start = None;
+                        let ask = Ask { revision: Some(at.revision), ..Ask::default() };
+                        self.stage = Stage::Fetching((self.fetch)(ask));
+                    }
+                    Read::Closed => self.stage = Stage::Ending,
+                }
+            }
+            Stage::Ending | Stage::Done => {}
+        }
+        Poll::Ready(())
     }
 }
 
@@ -79,41 +219,54 @@ impl Body for WatchBody {
         let this = self.get_mut();
         loop {
             if let Some(bytes) = this.pending.pop_front() {
-                return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                return Poll::Ready(Some(Ok(Frame::data(join(bytes, &mut this.pending)))));
             }
-            if this.ended.as_mut().poll(context).is_ready() && !matches!(this.stage, Stage::Done) {
-                return Poll::Ready(Some(Ok(this.finish())));
-            }
-            match &mut this.stage {
-                Stage::Fetching(fetch) => match fetch.as_mut().poll(context) {
-                    Poll::Pending => return Poll::Pending,
-                    Poll::Ready(Some(full)) => {
-                        this.pending.extend(full.frames.iter().cloned());
-                        this.stage = Stage::Following(full.place);
-                    }
-                    Poll::Ready(None) => return Poll::Ready(Some(Ok(this.finish()))),
-                },
-                Stage::Following(place) => match this.reader.poll(*place, context.waker()) {
-                    Read::Frames(frames, next) => {
-                        this.pending = frames.into();
-                        *place = next;
-                    }
-                    Read::Pending => return Poll::Pending,
-                    Read::Lagged => this.stage = Stage::Fetching((this.fetch)()),
-                    Read::Closed => return Poll::Ready(Some(Ok(this.finish()))),
-                },
+            this.admitted = None;
+            match this.stage {
                 Stage::Done => return Poll::Ready(None),
+                Stage::Ending => {
+                    this.stage = Stage::Done;
+                    let status = this.inbox.fault.lock().take().unwrap_or_else(|| Status::ok(""));
+                    return Poll::Ready(Some(Ok(trailers(&status))));
+                }
+                Stage::Fetching(_) | Stage::Asked | Stage::Following(_) => {}
+            }
+            if this.ended.as_mut().poll(context).is_ready() {
+                this.stage = Stage::Ending;
+                continue;
+            }
+            if this.age.as_mut().poll(context).is_ready() {
+                this.say_goodbye(v1::goodbye::Reason::Age, 0);
+                continue;
+            }
+            if this.step(context).is_pending() {
+                return Poll::Pending;
             }
         }
     }
 }
 
-impl WatchBody {
-    /// The trailers of an orderly end.
-    fn finish(&mut self) -> Frame<Bytes> {
-        self.stage = Stage::Done;
-        let mut trailers = HeaderMap::new();
-        trailers.insert("grpc-status", http::HeaderValue::from_static("0"));
-        Frame::trailers(trailers)
+/// Joins small frames to one piece. HTTP/2 stacks take very many small unread pieces for an attack, and each
+/// costs as much as a larger one.
+fn join(first: Bytes, pending: &mut VecDeque<Bytes>) -> Bytes {
+    let fits =
+        |length: usize, next: Option<&Bytes>| next.is_some_and(|next| length + next.len() <= PIECE_BYTES);
+    if !fits(first.len(), pending.front()) {
+        return first;
     }
+    let mut piece = BytesMut::with_capacity(PIECE_BYTES);
+    piece.extend_from_slice(&first);
+    while fits(piece.len(), pending.front())
+        && let Some(next) = pending.pop_front()
+    {
+        piece.extend_from_slice(&next);
+    }
+    piece.freeze()
+}
+
+fn trailers(status: &Status) -> Frame<Bytes> {
+    let mut trailers = HeaderMap::new();
+    // A status that does not fit into headers still ends the stream, as unknown.
+    let _ = status.add_header(&mut trailers);
+    Frame::trailers(trailers)
 }

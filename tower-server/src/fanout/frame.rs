@@ -3,6 +3,7 @@
 use bytes::{BufMut, Bytes, BytesMut};
 use prost::Message;
 use tower_common::{
+    delivery::Scope,
     digest::Digest,
     resource::{Origin, Resource, ResourceKey},
 };
@@ -15,10 +16,10 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// What a delivery consists of.
 #[derive(Debug)]
 pub struct Parts<'a> {
-    /// The revision before, or `None` for a delivery of everything.
-    pub from: Option<u64>,
-    /// Sources of which this is everything.
-    pub full_sources: Vec<String>,
+    /// What it is everything of.
+    pub scope: Scope,
+    /// The revision before.
+    pub from: u64,
     /// The revision after.
     pub to: u64,
     /// New and changed resources.
@@ -45,15 +46,17 @@ pub fn framed(message: &v1::WatchResponse) -> Bytes {
 /// A delivery as messages: one, unless it is large.
 pub fn delivery(parts: Parts<'_>) -> Vec<Bytes> {
     let mut frames = Vec::new();
-    let mut message = v1::WatchResponse {
-        begin: Some(v1::Begin {
-            full: parts.from.is_none(),
-            from_revision: parts.from.unwrap_or_default(),
-            full_sources: parts.full_sources,
-            from: Vec::new(),
-        }),
-        ..Default::default()
-    };
+    let mut begin = v1::Begin { from_revision: parts.from, ..Default::default() };
+    match parts.scope {
+        Scope::Changes => {}
+        Scope::Everything => begin.full = true,
+        Scope::Sources(sources) => begin.full_sources = sources,
+        Scope::Buckets { count, numbers } => {
+            begin.bucket_count = count;
+            begin.full_buckets = numbers;
+        }
+    }
+    let mut message = v1::WatchResponse { begin: Some(begin), ..Default::default() };
     let mut bytes = 0;
     let mut cut_before = |message: &mut v1::WatchResponse, next: usize| {
         if bytes > 0 && bytes + next > CHUNK_BYTES {
@@ -104,7 +107,7 @@ mod tests {
 
     fn parts(upserts: Vec<&Resource>) -> Parts<'_> {
         let digest = Digest::default();
-        Parts { from: None, full_sources: vec![], to: 3, upserts, removals: vec![], sources: vec![], digest }
+        Parts { scope: Scope::Everything, from: 0, to: 3, upserts, removals: vec![], sources: vec![], digest }
     }
 
     #[test]

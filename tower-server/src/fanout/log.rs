@@ -55,6 +55,8 @@ struct Ring {
 #[derive(Debug)]
 struct Entry {
     frames: Vec<Bytes>,
+    /// The revision after it.
+    revision: u64,
     /// Bytes ever appended before it.
     start: u64,
 }
@@ -63,13 +65,22 @@ struct Entry {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Read {
     /// Frames from there on, and the place after them.
-    Frames(Vec<Bytes>, u64),
+    Frames(Vec<Bytes>, Cursor),
     /// Nothing yet: the reader is woken when there is something.
     Pending,
     /// The place has been dropped.
     Lagged,
     /// Nothing, and nothing will come.
     Closed,
+}
+
+/// A place in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// Counts entries.
+    pub place: u64,
+    /// The revision that a reader is at who has read up to here.
+    pub revision: u64,
 }
 
 /// A registered reader; dropping it ends its registration.
@@ -91,13 +102,13 @@ impl FrameLog {
         })
     }
 
-    /// Appends frames that belong together, and wakes all readers.
-    pub fn append(&self, frames: Vec<Bytes>) {
+    /// Appends frames that belong together, after which readers are at this revision, and wakes them all.
+    pub fn append(&self, frames: Vec<Bytes>, revision: u64) {
         {
             let mut ring = self.ring.write();
             let start = ring.written;
             ring.written += frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
-            ring.entries.push_back(Entry { frames, start });
+            ring.entries.push_back(Entry { frames, revision, start });
             while ring.entries.len() > 1
                 && (ring.bytes() > self.limits.bytes || ring.entries.len() > self.limits.entries)
             {
@@ -108,9 +119,15 @@ impl FrameLog {
         self.wake();
     }
 
-    /// Ends the log: readers get what is there, and then the end.
-    pub fn close(&self) {
-        self.ring.write().closed = true;
+    /// Ends the log: readers get what is there, these last words, and then the end.
+    pub fn close(&self, last_words: Bytes) {
+        let mut ring = self.ring.write();
+        let revision = ring.entries.back().map_or(0, |entry| entry.revision);
+        let start = ring.written;
+        ring.written += last_words.len() as u64;
+        ring.entries.push_back(Entry { frames: vec![last_words], revision, start });
+        ring.closed = true;
+        drop(ring);
         self.wake();
     }
 
@@ -146,18 +163,21 @@ impl FrameLog {
         self.readers.lock().len()
     }
 
-    fn read(&self, place: u64) -> Read {
+    fn read(&self, at: Cursor, until: u64) -> Read {
         let ring = self.ring.read();
-        let Some(skipped) = place.checked_sub(ring.first) else { return Read::Lagged };
+        let Some(skipped) = at.place.checked_sub(ring.first) else { return Read::Lagged };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         let Some(first) = ring.entries.get(skipped) else {
             return if ring.closed { Read::Closed } else { Read::Pending };
         };
         let enough = first.start + READ_BYTES;
-        let (mut frames, mut next) = (Vec::new(), place);
-        for entry in ring.entries.range(skipped..).take_while(|entry| entry.start < enough) {
+        let (mut frames, mut next) = (Vec::new(), at);
+        for entry in ring.entries.range(skipped..) {
+            if entry.start >= enough || next.place >= until {
+                break;
+            }
             frames.extend_from_slice(&entry.frames);
-            next += 1;
+            next = Cursor { place: next.place + 1, revision: entry.revision };
         }
         Read::Frames(frames, next)
     }
@@ -170,15 +190,21 @@ impl FrameLog {
 }
 
 impl Reader {
-    /// Reads at a place. If that is [`Read::Pending`], `waker` is woken by the next append.
-    pub fn poll(&self, place: u64, waker: &Waker) -> Read {
-        let read = self.log.read(place);
+    /// Reads at a place, and not beyond `until`, which must lie behind it. If that is [`Read::Pending`],
+    /// `waker` is woken by the next append.
+    pub fn poll(&self, at: Cursor, until: u64, waker: &Waker) -> Read {
+        let read = self.log.read(at, until);
         if read != Read::Pending {
             return read;
         }
         self.waker.register(waker);
         // Something may have been appended just before the registration.
-        self.log.read(place)
+        self.log.read(at, until)
+    }
+
+    /// Wakes whoever polled last.
+    pub fn waker(&self) -> Arc<AtomicWaker> {
+        self.waker.clone()
     }
 }
 
@@ -216,15 +242,20 @@ mod tests {
         vec![Bytes::from_static(text.as_bytes())]
     }
 
+    /// Reads at a place: the frames and the next place, if there are any.
+    fn poll(reader: &Reader, place: u64) -> Read {
+        reader.poll(Cursor { place, revision: 0 }, u64::MAX, Waker::noop())
+    }
+
     #[test]
     fn readers_see_every_frame_once_and_in_order() {
         let log = FrameLog::new(Limits::default());
         let reader = log.reader();
-        log.append(entry("a"));
-        log.append([entry("b"), entry("c")].concat());
-        let Read::Frames(frames, next) = reader.poll(0, Waker::noop()) else { panic!("no frames") };
-        assert_eq!((frames.concat(), next), (b"abc".to_vec(), 2));
-        assert_eq!(reader.poll(next, Waker::noop()), Read::Pending);
+        log.append(entry("a"), 7);
+        log.append([entry("b"), entry("c")].concat(), 8);
+        let Read::Frames(frames, next) = poll(&reader, 0) else { panic!("no frames") };
+        assert_eq!((frames.concat(), next), (b"abc".to_vec(), Cursor { place: 2, revision: 8 }));
+        assert_eq!(poll(&reader, next.place), Read::Pending);
         assert_eq!(log.end(), 2);
     }
 
@@ -233,10 +264,26 @@ mod tests {
         let log = FrameLog::new(Limits::default());
         let reader = log.reader();
         for _ in 0..5 {
-            log.append(vec![vec![0; 100 << 10].into()]);
+            log.append(vec![vec![0; 100 << 10].into()], 7);
         }
-        assert!(matches!(reader.poll(0, Waker::noop()), Read::Frames(frames, 3) if frames.len() == 3));
-        assert!(matches!(reader.poll(3, Waker::noop()), Read::Frames(frames, 5) if frames.len() == 2));
+        assert!(
+            matches!(poll(&reader, 0), Read::Frames(frames, next) if (frames.len(), next.place) == (3, 3))
+        );
+        assert!(
+            matches!(poll(&reader, 3), Read::Frames(frames, next) if (frames.len(), next.place) == (2, 5))
+        );
+    }
+
+    #[test]
+    fn a_reader_can_be_stopped_at_a_place() {
+        let log = FrameLog::new(Limits::default());
+        let reader = log.reader();
+        for text in ["a", "b", "c"] {
+            log.append(entry(text), 7);
+        }
+        let start = Cursor { place: 0, revision: 0 };
+        let Read::Frames(frames, next) = reader.poll(start, 2, Waker::noop()) else { panic!("no frames") };
+        assert_eq!((frames.concat(), next.place), (b"ab".to_vec(), 2));
     }
 
     #[test]
@@ -244,8 +291,11 @@ mod tests {
         let log = FrameLog::new(Limits::default());
         let reader = log.reader();
         let count = Arc::new(Count::default());
-        assert_eq!(reader.poll(0, &Waker::from(count.clone())), Read::Pending);
-        log.append(entry("a"));
+        assert_eq!(
+            reader.poll(Cursor { place: 0, revision: 0 }, u64::MAX, &Waker::from(count.clone())),
+            Read::Pending
+        );
+        log.append(entry("a"), 7);
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
     }
 
@@ -254,26 +304,27 @@ mod tests {
         let log = FrameLog::new(Limits { bytes: 4, entries: 3 });
         let reader = log.reader();
         for text in ["a", "b", "c", "d"] {
-            log.append(entry(text));
+            log.append(entry(text), 7);
         }
         assert_eq!(log.usage(), (3, 3));
-        assert_eq!(reader.poll(0, Waker::noop()), Read::Lagged);
+        assert_eq!(poll(&reader, 0), Read::Lagged);
         assert_eq!(log.bytes_since(0), None);
         assert_eq!(log.bytes_since(2), Some(2));
-        log.append(entry("a large one"));
+        log.append(entry("a large one"), 7);
         assert_eq!(log.usage(), (1, 11));
-        assert_eq!(reader.poll(3, Waker::noop()), Read::Lagged);
-        assert!(matches!(reader.poll(4, Waker::noop()), Read::Frames(..)));
+        assert_eq!(poll(&reader, 3), Read::Lagged);
+        assert!(matches!(poll(&reader, 4), Read::Frames(..)));
     }
 
     #[test]
     fn a_closed_log_is_read_to_its_end() {
         let log = FrameLog::new(Limits::default());
         let reader = log.reader();
-        log.append(entry("a"));
-        log.close();
-        assert!(matches!(reader.poll(0, Waker::noop()), Read::Frames(..)));
-        assert_eq!(reader.poll(1, Waker::noop()), Read::Closed);
+        log.append(entry("a"), 7);
+        log.close(Bytes::from_static(b"bye"));
+        let Read::Frames(frames, _) = poll(&reader, 0) else { panic!("no frames") };
+        assert_eq!(frames.concat(), b"abye");
+        assert_eq!(poll(&reader, 2), Read::Closed);
     }
 
     #[test]

@@ -3,28 +3,30 @@
 use std::{
     convert::Infallible,
     future::Future,
-    net::SocketAddr,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
-use bytes::Bytes;
 use http::{Request, Response, header::CONTENT_TYPE};
+use rand::Rng;
 use tokio_util::sync::CancellationToken;
-use tonic::{Status, Streaming, codec::Codec, server::NamedService, transport::server::TcpConnectInfo};
+use tonic::{Status, Streaming, codec::Codec, server::NamedService};
 use tonic_prost::ProstCodec;
-use tower_common::{FEATURE_LEVEL, canonical_scope};
+use tower_common::{FEATURE_LEVEL, canonical_scope, digest::Buckets};
 use tower_proto::v1;
 use tracing::{info, warn};
 
 use super::{
+    admission::Admission,
     beacons::{Beacons, Connected},
-    body::{FetchFull, WatchBody},
+    body::{self, FetchStart, Inbox, WatchBody},
     frame,
     log::FrameLog,
+    peer::Peer,
 };
+use crate::store_actor::Ask;
 
 /// How long a new stream may take to say hello.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,35 +34,43 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 /// A Beacon says little; what is larger than this is not from a Beacon.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
 
-/// Asks for the full state, again and again.
-pub type FullSource = Arc<dyn Fn() -> FetchFull + Send + Sync>;
+/// Where starts come from: the owner of the store.
+pub trait Starts: Send + Sync {
+    /// The start for a Beacon that describes its state so.
+    fn start(&self, ask: Ask) -> FetchStart;
+
+    /// The start for a Beacon whose buckets are these, leading at least to this place in the log.
+    fn buckets(&self, buckets: v1::Buckets, at_least: u64) -> FetchStart;
+}
 
 /// The service. Cheap to clone.
 #[derive(Clone)]
 pub struct SyncService {
-    shared: Arc<Shared>,
+    shared: Arc<Options>,
 }
 
-struct Shared {
-    scope: String,
-    welcome: Bytes,
-    log: Arc<FrameLog>,
-    full: FullSource,
-    beacons: Arc<Beacons>,
+/// What the service is made of.
+pub struct Options {
+    /// The mesh or region; Beacons of others are refused.
+    pub scope: String,
+    /// How each stream begins.
+    pub welcome: v1::Welcome,
+    /// What all streams read.
+    pub log: Arc<FrameLog>,
+    /// Where starts come from.
+    pub starts: Arc<dyn Starts>,
+    /// Lets starts in.
+    pub admission: Arc<Admission>,
+    /// Who is connected.
+    pub beacons: Arc<Beacons>,
+    /// How old a stream gets, give or take half, before its Beacon is sent to the next Tower.
+    pub stream_age: Duration,
 }
 
 impl SyncService {
-    /// A service for this scope, whose streams start with `welcome`.
-    pub fn new(
-        scope: &str,
-        welcome: v1::Welcome,
-        log: Arc<FrameLog>,
-        full: FullSource,
-        beacons: Arc<Beacons>,
-    ) -> Self {
-        let welcome = v1::WatchResponse { welcome: Some(welcome), ..Default::default() };
-        let (scope, welcome) = (scope.to_owned(), frame::framed(&welcome));
-        Self { shared: Arc::new(Shared { scope, welcome, log, full, beacons }) }
+    /// The service.
+    pub fn new(options: Options) -> Self {
+        Self { shared: Arc::new(options) }
     }
 }
 
@@ -92,10 +102,10 @@ impl tower_service::Service<Request<tonic::body::Body>> for SyncService {
 }
 
 async fn watch(
-    shared: Arc<Shared>,
+    shared: Arc<Options>,
     request: Request<tonic::body::Body>,
 ) -> Result<Response<tonic::body::Body>, Status> {
-    let peer = peer(&request);
+    let peer = Peer::of(request.extensions());
     let decoder = ProstCodec::<v1::WatchResponse, v1::WatchRequest>::default().decoder();
     let mut requests = Streaming::new_request(decoder, request.into_body(), None, Some(MAX_REQUEST_BYTES));
     let hello = tokio::time::timeout(HELLO_TIMEOUT, requests.message())
@@ -104,19 +114,38 @@ async fn watch(
     let Some(v1::WatchRequest { request: Some(v1::watch_request::Request::Hello(hello)) }) = hello else {
         return Err(Status::invalid_argument("the first request of a stream must be a hello"));
     };
-    let node = check(&shared.scope, hello)?;
-    info!(node = node.id, zone = node.zone, ?peer, "beacon connected");
-    let connected = Arc::new(shared.beacons.connect(node.clone(), peer));
+    let ask = ask(&shared.welcome, &hello);
+    let claimed = hello.node.as_ref().map(|node| node.id.clone()).unwrap_or_default();
+    let node = check(&shared.scope, hello)
+        .and_then(|node| peer.check(&node.id).map(|()| node))
+        .inspect_err(|status| shared.beacons.refusals().hello(peer.address, &claimed, status))?;
+    info!(node = node.id, zone = node.zone, peer = ?peer.address, "beacon connected");
+    let connected = Arc::new(shared.beacons.connect(node.clone(), peer.address));
     let ended = CancellationToken::new();
-    tokio::spawn(listen(requests, node.id, connected.clone(), ended.clone()));
-    let full = shared.full.clone();
-    let body = WatchBody::new(
-        shared.welcome.clone(),
-        shared.log.reader(),
-        Box::new(move || full()),
+    let reader = shared.log.reader();
+    let inbox = Inbox::new(&reader);
+    let listener = Listener {
+        node: node.id,
+        shared: shared.clone(),
+        connected: connected.clone(),
+        inbox: inbox.clone(),
+        ended: ended.clone(),
+    };
+    tokio::spawn(listener.run(requests));
+    let age = shared.stream_age.mul_f64(rand::rng().random_range(0.5..1.5));
+    let welcome = v1::WatchResponse { welcome: Some(shared.welcome.clone()), ..Default::default() };
+    let starts = shared.starts.clone();
+    let body = WatchBody::new(body::Parts {
+        welcome: frame::framed(&welcome),
+        reader,
+        ask,
+        fetch: Box::new(move |ask| starts.start(ask)),
+        inbox,
+        admission: shared.admission.clone(),
+        age: tokio::time::sleep(age),
         ended,
         connected,
-    );
+    });
     let mut response = Response::new(tonic::body::Body::new(body));
     response.headers_mut().insert(CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
     Ok(response)
@@ -141,43 +170,77 @@ fn check(scope: &str, hello: v1::Hello) -> Result<v1::Node, Status> {
     Ok(node)
 }
 
-/// Takes the Beacon's reports until it ends its half, or the body is dropped.
-async fn listen(
-    mut requests: Streaming<v1::WatchRequest>,
-    node: String,
-    connected: Arc<Connected>,
-    ended: CancellationToken,
-) {
-    loop {
-        let next = tokio::select! {
-            () = ended.cancelled() => break,
-            next = requests.message() => next,
-        };
-        match next {
-            Ok(Some(v1::WatchRequest { request: Some(v1::watch_request::Request::Report(report)) })) => {
-                connected.report(report);
-            }
-            // Every stream gets everything, which is more than any interest.
-            Ok(Some(v1::WatchRequest { request: Some(v1::watch_request::Request::Interest(_)) })) => {}
-            Ok(Some(v1::WatchRequest { request: Some(v1::watch_request::Request::Hello(_)) })) => {
-                warn!(node, "a second hello on a stream is ignored");
-            }
-            // From a newer Beacon.
-            Ok(Some(v1::WatchRequest { request: None })) => {}
-            Ok(None) => break,
-            Err(status) => {
-                info!(node, %status, "beacon's stream failed");
-                break;
-            }
-        }
+fn ask(welcome: &v1::Welcome, hello: &v1::Hello) -> Ask {
+    let same_run = !hello.tower.is_empty() && hello.tower == welcome.tower;
+    Ask {
+        revision: same_run.then_some(hello.revision),
+        digest: hello.digest.clone(),
+        positions: hello.positions.clone(),
     }
-    info!(node, "beacon disconnected");
-    ended.cancel();
 }
 
-fn peer(request: &Request<tonic::body::Body>) -> Option<SocketAddr> {
-    let extensions = request.extensions();
-    extensions.get::<TcpConnectInfo>().and_then(TcpConnectInfo::remote_addr)
+/// Takes what a Beacon says until it ends its half, or the body is dropped.
+struct Listener {
+    node: String,
+    shared: Arc<Options>,
+    connected: Arc<Connected>,
+    inbox: Arc<Inbox>,
+    ended: CancellationToken,
+}
+
+impl Listener {
+    async fn run(self, mut requests: Streaming<v1::WatchRequest>) {
+        loop {
+            let next = tokio::select! {
+                () = self.ended.cancelled() => break,
+                next = requests.message() => next,
+            };
+            match next {
+                // Without a request it is one from a newer Beacon.
+                Ok(Some(v1::WatchRequest { request })) => {
+                    let Some(request) = request else { continue };
+                    if !self.take(request).await {
+                        break;
+                    }
+                }
+                Ok(None) => break,
+                Err(status) => {
+                    info!(node = self.node, %status, "beacon's stream failed");
+                    self.inbox.fail(status);
+                    break;
+                }
+            }
+        }
+        info!(node = self.node, "beacon disconnected");
+        self.ended.cancel();
+    }
+
+    /// Returns whether the stream can go on.
+    async fn take(&self, request: v1::watch_request::Request) -> bool {
+        match request {
+            v1::watch_request::Request::Report(report) => self.connected.report(report),
+            // Every stream gets everything, which is more than any interest.
+            v1::watch_request::Request::Interest(_) => {}
+            v1::watch_request::Request::Hello(_) => {
+                warn!(node = self.node, "a second hello on a stream is ignored");
+            }
+            v1::watch_request::Request::Buckets(buckets) => {
+                if Buckets::from_proto(&buckets).is_none() {
+                    let bytes = buckets.sums.len();
+                    warn!(node = self.node, bytes, "buckets.sums are not 1 to 32768 sums of 16 bytes");
+                    let fault = format!("buckets.sums has {bytes} bytes, not 1 to 32768 sums of 16 bytes");
+                    self.inbox.fail(Status::invalid_argument(fault));
+                    return false;
+                }
+                // What the Beacon has been sent since does not matter: its buckets tell the difference,
+                // and the start is sent when the log has been read up to it.
+                let start = self.shared.starts.buckets(buckets, self.shared.log.end()).await;
+                let Some(start) = start else { return false };
+                self.inbox.put(start);
+            }
+        }
+        true
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use tower_common::{clock, tls::TlsStatus};
+
 use crate::{
-    fanout::beacons::BeaconState,
+    fanout::beacons::Beacons,
     sources::{SourceReport, report::HoldReport},
     store_actor::StoreSummary,
 };
@@ -12,9 +14,14 @@ use crate::{
 const PROBLEMS: usize = 20;
 
 /// The page.
-pub(super) fn render(store: &StoreSummary, sources: &[SourceReport], beacons: &[BeaconState]) -> String {
+pub(super) fn render(
+    store: &StoreSummary,
+    sources: &[SourceReport],
+    beacons: &Beacons,
+    tls: Option<&TlsStatus>,
+) -> String {
     let mut page = String::new();
-    write_page(&mut page, store, sources, beacons).expect("a string takes all");
+    write_page(&mut page, store, sources, beacons, tls).expect("a string takes all");
     page
 }
 
@@ -22,13 +29,17 @@ fn write_page(
     page: &mut String,
     store: &StoreSummary,
     sources: &[SourceReport],
-    beacons: &[BeaconState],
+    beacons: &Beacons,
+    tls: Option<&TlsStatus>,
 ) -> std::fmt::Result {
     let complete = if store.complete { "complete" } else { "NOT COMPLETE: a source is still loading" };
     writeln!(page, "Tower {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(page, "\nstore     revision {}, {} resources, {complete}", store.revision, store.resources)?;
     if store.clashes > 0 {
         writeln!(page, "          {} changes refused: another source owns the key", store.clashes)?;
+    }
+    if store.oversized > 0 {
+        writeln!(page, "          {} resources refused: they are too large; see the log", store.oversized)?;
     }
     for source in sources {
         writeln!(page, "\nsource    {} ({})", source.id, source.url)?;
@@ -46,7 +57,7 @@ fn write_page(
         }
     }
     writeln!(page, "\nbeacons   {} connected", beacons.len())?;
-    for beacon in beacons {
+    for beacon in beacons.list() {
         for rejection in &beacon.rejections {
             writeln!(
                 page,
@@ -54,6 +65,17 @@ fn write_page(
                 beacon.node_id, rejection.client, rejection.type_url, rejection.version, rejection.error
             )?;
         }
+    }
+    let refused = beacons.refusals().list();
+    if !refused.is_empty() {
+        writeln!(page, "\nrefused   the last {} that could not connect:", refused.len())?;
+    }
+    for refusal in refused.iter().take(PROBLEMS) {
+        let ago = clock::unix_millis().saturating_sub(refusal.last_unix_ms) / 1000;
+        writeln!(page, "            {} s ago, {} times: {refusal}", ago, refusal.count)?;
+    }
+    if let Some(tls) = tls {
+        writeln!(page, "\ntls       {tls}")?;
     }
     writeln!(
         page,

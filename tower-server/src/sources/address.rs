@@ -8,7 +8,7 @@ const MAX_NAME_BYTES: usize = 253;
 /// Where an endpoint is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
-    /// An address. Never unspecified, never multicast; IPv4 is never written as IPv6.
+    /// An address. Never unspecified, never multicast, never link-local IPv6; IPv4 is never written as IPv6.
     Ip(IpAddr),
     /// A name, in lower case, that the source resolves.
     Name(Arc<str>),
@@ -32,6 +32,9 @@ pub enum NotAnAddress {
     /// `fe80::1%eth0`: it means something on one machine only.
     #[error("an address with a scope id is of no use to others")]
     Scope,
+    /// `fe80::…`: it is of use with a scope id only.
+    #[error("an IPv6 link-local address is of no use to others")]
+    LinkLocal,
     /// `0.0.0.0`, `::`, or multicast.
     #[error("the address is not one that a client can connect to")]
     Unusable,
@@ -110,10 +113,11 @@ impl Host {
 /// If nobody can connect to it.
 pub fn usable(address: IpAddr) -> Result<IpAddr, NotAnAddress> {
     let address = address.to_canonical();
-    if address.is_unspecified() || address.is_multicast() {
-        return Err(NotAnAddress::Unusable);
+    match address {
+        _ if address.is_unspecified() || address.is_multicast() => Err(NotAnAddress::Unusable),
+        IpAddr::V6(v6) if v6.is_unicast_link_local() => Err(NotAnAddress::LinkLocal),
+        _ => Ok(address),
     }
-    Ok(address)
 }
 
 /// A port in decimal digits.
@@ -179,6 +183,7 @@ mod tests {
             ("[host]:80", NotAnAddress::Brackets),
             ("fe80::1%eth0:80", NotAnAddress::Scope),
             ("[fe80::1%eth0]:80", NotAnAddress::Scope),
+            ("[fe80::1]:80", NotAnAddress::LinkLocal),
             ("0.0.0.0:80", NotAnAddress::Unusable),
             ("[::]:80", NotAnAddress::Unusable),
             ("224.0.0.1:80", NotAnAddress::Unusable),

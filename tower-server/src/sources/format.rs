@@ -1,27 +1,42 @@
-//! What registrations look like. Each format is a pure function from a member's name and data, in a file
-//! of its own; another format is another file, another variant, and another word.
+//! What registrations look like. Each format is a pure function from a member's name and data, in a file of
+//! its own. Another one (Nerve's and Dubbo's are not here yet) is another file with its `decode`, a variant
+//! and a word here, and, if its data can be told from all others, a line in [`auto`].
 
+mod auto;
+mod curator;
 mod hostport;
 mod json;
 mod kingpin;
+mod metadata;
 mod serverset;
+mod thrift;
+mod weights;
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use tower_proto::v1::endpoint::State;
 
+pub use self::weights::{Factor, Select, WeightRule};
 use super::address::{Host, NotAnAddress};
 
 /// Larger data is refused before it is parsed.
 pub const MAX_DATA_BYTES: usize = 64 << 10;
 
+/// The label of a member's number among its likes.
+const SHARD: &str = "shard";
+
 /// How members are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
+    /// Each child as what it looks like.
+    #[default]
+    Auto,
     /// Pinterest KingPin: the name ends in `host:port`.
     Kingpin,
-    /// Twitter ServerSets, as JSON.
+    /// Twitter ServerSets, in JSON or Thrift, with vectors of weights.
     Serverset,
+    /// Apache Curator's x-discovery, and Spring Cloud Zookeeper.
+    Curator,
     /// `host:port`, in the data or as the name.
     Hostport,
 }
@@ -59,6 +74,8 @@ pub struct Registration {
 pub struct Decoded {
     /// The endpoints, the main one first.
     pub registrations: Vec<Registration>,
+    /// What it says of the weights of all members of its directory.
+    pub weights: Vec<WeightRule>,
     /// What was odd, but did not hinder.
     pub remarks: Vec<String>,
 }
@@ -75,6 +92,17 @@ pub enum DecodeError {
     /// Data that is not JSON.
     #[error("not JSON: {0}")]
     NotJson(String),
+    /// Data that begin as Thrift's binary form, and are not.
+    #[error("not Thrift: byte {at}: {problem}")]
+    NotThrift {
+        /// Where.
+        at: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An object with none of the keys by which formats are told apart.
+    #[error("JSON of no known format: it has none of \"serviceEndpoint\", \"vector\", \"address\"")]
+    UnknownJson,
     /// A field that is missing, or not what it should be.
     #[error("field {field:?}: {problem}")]
     Field {
@@ -99,12 +127,13 @@ pub enum DecodeError {
 
 impl Format {
     /// The words of all formats.
-    pub const WORDS: [&str; 3] = ["kingpin", "serverset", "hostport"];
+    pub const WORDS: [&str; 5] = ["auto", "kingpin", "serverset", "curator", "hostport"];
 
     /// Whether a child of a service's directory with this name is a member.
     pub fn is_member(self, name: &str) -> bool {
         match self {
-            Self::Kingpin | Self::Hostport => true,
+            Self::Auto => auto::is_member(name),
+            Self::Kingpin | Self::Curator | Self::Hostport => true,
             Self::Serverset => serverset::is_member(name),
         }
     }
@@ -118,8 +147,10 @@ impl Format {
             return Err(DecodeError::TooLarge(data.len()));
         }
         match self {
+            Self::Auto => auto::decode(name, data),
             Self::Kingpin => kingpin::decode(name, data),
             Self::Serverset => serverset::decode(name, data),
+            Self::Curator => curator::decode(data),
             Self::Hostport => hostport::decode(name, data),
         }
     }
@@ -130,8 +161,10 @@ impl FromStr for Format {
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         match word {
+            "auto" => Ok(Self::Auto),
             "kingpin" => Ok(Self::Kingpin),
             "serverset" => Ok(Self::Serverset),
+            "curator" => Ok(Self::Curator),
             "hostport" => Ok(Self::Hostport),
             other => Err(UnknownFormat(other.to_owned())),
         }
@@ -141,8 +174,10 @@ impl FromStr for Format {
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Auto => "auto",
             Self::Kingpin => "kingpin",
             Self::Serverset => "serverset",
+            Self::Curator => "curator",
             Self::Hostport => "hostport",
         })
     }
@@ -180,9 +215,9 @@ impl Registration {
 }
 
 impl Decoded {
-    /// One endpoint, and nothing odd.
-    fn one(registration: Registration) -> Self {
-        Self { registrations: vec![registration], remarks: Vec::new() }
+    /// Endpoints, and nothing odd.
+    fn of(registrations: Vec<Registration>) -> Self {
+        Self { registrations, weights: Vec::new(), remarks: Vec::new() }
     }
 }
 
@@ -198,92 +233,4 @@ fn excerpt(data: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn words_and_formats_correspond() {
-        for word in Format::WORDS {
-            assert_eq!(word.parse::<Format>().unwrap().to_string(), word);
-        }
-        let error = "auto".parse::<Format>().unwrap_err();
-        assert_eq!(error.to_string(), "\"auto\" is unknown; it is one of kingpin, serverset, hostport");
-    }
-
-    #[test]
-    fn large_data_is_refused_before_it_is_parsed() {
-        let data = vec![b' '; MAX_DATA_BYTES + 1];
-        for word in Format::WORDS {
-            let error = word.parse::<Format>().unwrap().decode("10.0.0.1:80", &data).unwrap_err();
-            assert_eq!(error.to_string(), "65537 bytes of data, more than 65536");
-        }
-    }
-
-    #[test]
-    fn zones_leave_the_labels() {
-        let check = |labels: &[(&str, &str)], zone: &str| {
-            let mut registration = Registration::new(Host::Name("h".into()), 1);
-            registration.add_labels(labels.iter().copied());
-            registration.settle_labels();
-            assert_eq!(registration.zone, zone);
-            assert!(registration.labels.keys().all(|name| name == "rack"));
-        };
-        check(&[("az", "a"), ("rack", "7")], "a");
-        check(&[("az", "a"), ("zone", "b")], "b");
-        check(&[("rack", "7")], "");
-    }
-
-    fn json_like() -> impl Strategy<Value = String> {
-        let word = prop::sample::select(vec![
-            "{",
-            "}",
-            "[",
-            "]",
-            ":",
-            ",",
-            "\"host\"",
-            "\"port\"",
-            "\"serviceEndpoint\"",
-            "\"status\"",
-            "\"additionalEndpoints\"",
-            "\"metadata\"",
-            "\"weight\"",
-            "\"10.0.0.1\"",
-            "\"80\"",
-            "80",
-            "-1",
-            "1e999",
-            "null",
-            "true",
-            "\"shard\"",
-            "\"\\u0000\"",
-            " ",
-        ]);
-        prop::collection::vec(word, 0..40).prop_map(|words| words.concat())
-    }
-
-    proptest! {
-        #[test]
-        fn decoding_never_panics(name in ".{0,60}", data in prop::collection::vec(any::<u8>(), 0..200), json in json_like()) {
-            for word in Format::WORDS {
-                let format: Format = word.parse().unwrap();
-                let _ = format.is_member(&name);
-                let _ = format.decode(&name, &data);
-                let _ = format.decode(&name, name.as_bytes());
-                let _ = format.decode(&name, json.as_bytes());
-            }
-        }
-
-        #[test]
-        fn what_is_decoded_can_be_published(name in "[0-9a-f-]{0,20}[a-z0-9.:\\[\\]]{1,20}:[0-9]{1,6}") {
-            for format in [Format::Kingpin, Format::Hostport] {
-                if let Ok(decoded) = format.decode(&name, b"") {
-                    prop_assert_eq!(decoded.registrations.len(), 1);
-                    prop_assert_ne!(decoded.registrations[0].port, 0);
-                }
-            }
-        }
-    }
-}
+mod tests;

@@ -15,6 +15,7 @@ mod quarantine;
 mod registrations;
 mod saved;
 mod services;
+mod weights;
 
 use std::{
     collections::BTreeSet,

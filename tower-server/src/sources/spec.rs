@@ -1,8 +1,9 @@
 //! What `--discovery URL` says, typed: which source, where, and how its facts are to be read.
 //!
 //! The parts of a URL are taken apart in [`url`]; what they mean for ZooKeeper and for files is in
-//! [`zookeeper`] and [`files`]. Nothing here opens anything.
+//! [`zookeeper`], with [`access`] to it, and [`files`]. Nothing here opens anything.
 
+mod access;
 mod files;
 mod url;
 mod zookeeper;
@@ -12,7 +13,11 @@ use std::{collections::BTreeSet, sync::Arc};
 use tower_common::resource::Version;
 
 use self::url::Parts;
-pub use self::{files::FilesSpec, zookeeper::ZooKeeperSpec};
+pub use self::{
+    access::{Access, Login, Scheme, TlsFiles},
+    files::FilesSpec,
+    zookeeper::ZooKeeperSpec,
+};
 pub use super::zookeeper::layout::Layout;
 
 /// Longer ids are refused: they are labels of metrics, and names of files.
@@ -44,7 +49,7 @@ pub enum SourceKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--discovery {url:?}: {part}: {problem}")]
 pub struct SpecError {
-    /// The flag's value.
+    /// The flag's value, without what should not stand there.
     pub url: String,
     /// The part of it that is wrong, such as `path` or `query key "format"`.
     pub part: String,
@@ -70,7 +75,7 @@ impl Fault {
 /// # Errors
 /// If the value is not the URL of a source; the error names the part that is wrong.
 pub fn parse(value: &str) -> Result<SourceSpec, SpecError> {
-    interpret(value).map_err(|Fault { part, problem }| SpecError { url: value.to_owned(), part, problem })
+    interpret(value).map_err(|Fault { part, problem }| SpecError { url: url::shown(value), part, problem })
 }
 
 /// Parses the values of all flags, whose ids must differ.
@@ -109,7 +114,7 @@ fn interpret(value: &str) -> Result<SourceSpec, Fault> {
         }
     };
     let (prefix, identity, kind) = match parts.scheme {
-        "zk" => {
+        "zk" | "zks" => {
             let spec = ZooKeeperSpec::interpret(&mut parts)?;
             ("zk", spec.identity(), SourceKind::ZooKeeper(spec))
         }
@@ -117,7 +122,9 @@ fn interpret(value: &str) -> Result<SourceSpec, Fault> {
             let spec = FilesSpec::interpret(&parts)?;
             ("file", spec.identity(), SourceKind::Files(spec))
         }
-        other => return Err(Fault::new("scheme", format!("{other:?} is unknown; there are zk and file"))),
+        other => {
+            return Err(Fault::new("scheme", format!("{other:?} is unknown; there are zk, zks and file")));
+        }
     };
     if let Some(key) = parts.query.first_key() {
         return Err(Fault::new(format!("query key {key:?}"), format!("unknown for a {prefix} source")));
@@ -196,5 +203,19 @@ mod tests {
         fails("file:///a%zz", "path", "\"%zz\"");
         fails("file:///a#b", "path", "%23");
         fails("file:///a?id=%ff", "query key \"id\"", "UTF-8");
+    }
+
+    #[test]
+    fn whatever_a_flag_says_it_is_a_source_or_refused() {
+        let seeds: [&[u8]; 3] = [
+            b"zk://h1:2181,[::1]:2182/d/{az}/{service}/prod?format=auto&id=x&session_timeout=5s&optional=true",
+            b"zks://h/d/{service}?ca=/ca&cert=/c&key=/k&user=u&password_file=/p&auth=digest",
+            b"file:///etc/tower/%65ndpoints?id=x",
+        ];
+        let words = ["://", "{service}", "%", "?", "&", "password=", "@", "format=", "session_timeout=", "["];
+        tower_fuzz::fuzz("discovery URL", &seeds, &words, |input| {
+            let value = String::from_utf8_lossy(input);
+            parse(&value).map(drop)
+        });
     }
 }

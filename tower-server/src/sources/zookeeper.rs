@@ -1,9 +1,12 @@
 //! Registrations in a ZooKeeper ensemble.
 //!
 //! [`session`] keeps in touch and decides when to read; [`tree`] reads, all of it or what changed;
-//! [`interpret`] says what a znode means; [`layout`] which znodes count. Nothing but [`session`] and
-//! [`reader`] knows the client library.
+//! [`interpret`] says what a znode means; [`layout`] which znodes count; [`access`] is what a connection needs
+//! of TLS and logins, and [`diagnose`] finds out why there is none. Nothing but [`session`], [`reader`] and
+//! [`access`] speaks to the client library.
 
+mod access;
+mod diagnose;
 mod interpret;
 pub(super) mod layout;
 mod reader;

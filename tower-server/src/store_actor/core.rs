@@ -1,29 +1,39 @@
 //! The store actor's logic, without the actor.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Instant,
+};
 
 use bytes::Bytes;
 use prost::Message;
 use serde::Serialize;
 use tower_common::{
-    resource::{Origin, ResourceKey},
+    delivery::Scope,
+    resource::{MAX_RESOURCE_BYTES, Origin, ResourceKey},
     store::{Changes, Store, Transaction, is_complete},
     view::domains::{Domains, claim_of},
 };
 use tower_proto::v1;
 use tracing::{info, warn};
 
+use super::journal::Journal;
 use crate::fanout::frame::{self, Parts};
 
 /// A store with revisions.
 #[derive(Debug)]
 pub struct StoreCore {
     scope: String,
-    store: Store,
-    revision: u64,
+    pub(super) store: Store,
+    pub(super) revision: u64,
     domains: Domains,
+    pub(super) journal: Journal,
+    /// The revision at which a source was last read for the first time.
+    pub(super) last_load: u64,
     /// Operations that were refused because another source owns the key.
     clashes: u64,
+    /// Resources that were refused because they are too large.
+    oversized: u64,
 }
 
 /// How a store is.
@@ -37,6 +47,8 @@ pub struct StoreSummary {
     pub complete: bool,
     /// Operations refused because another source owns the key.
     pub clashes: u64,
+    /// Resources refused because they are too large.
+    pub oversized: u64,
 }
 
 /// One service, as discovered.
@@ -60,13 +72,17 @@ impl StoreCore {
             store: Store::new(),
             revision: 0,
             domains: Domains::default(),
+            journal: Journal::default(),
+            last_load: 0,
             clashes: 0,
+            oversized: 0,
         }
     }
 
     /// Applies a transaction, and returns it as frames, unless it changes nothing that a Beacon must know
     /// at once: a position that moves alone is told by the next heartbeat.
-    pub fn apply(&mut self, mut transaction: Transaction) -> Option<Vec<Bytes>> {
+    pub fn apply(&mut self, mut transaction: Transaction, now: Instant) -> Option<Vec<Bytes>> {
+        self.refuse_large(&mut transaction);
         self.refuse_clashes(&mut transaction);
         let origins: BTreeMap<ResourceKey, Origin> = transaction.removals.iter().cloned().collect();
         let sources: Vec<String> = transaction.sources.iter().map(|status| status.source.clone()).collect();
@@ -76,50 +92,46 @@ impl StoreCore {
         if changes.upserted.is_empty() && changes.removed.is_empty() && before == after {
             return None;
         }
-        let loaded = |source: &&String| {
-            let complete = |states: &BTreeMap<String, v1::SourceState>| {
-                states.get(*source).is_some_and(|state| is_complete(*state))
-            };
-            complete(&after) && !complete(&before)
-        };
-        let full_sources: Vec<String> = sources.iter().filter(loaded).cloned().collect();
         self.claim_domains(&changes);
         self.revision += 1;
-        let removals = changes.removed.into_iter().map(|key| {
-            let origin = origins[&key].clone();
-            (key, origin)
-        });
+        let complete = |states: &BTreeMap<String, v1::SourceState>, source: &String| {
+            states.get(source).is_some_and(|state| is_complete(*state))
+        };
+        let loaded: Vec<String> = sources
+            .iter()
+            .filter(|source| complete(&after, source) && !complete(&before, source))
+            .cloned()
+            .collect();
+        for source in &loaded {
+            self.last_load = self.revision;
+            if let Some(position) = self.store.source(source).and_then(|status| status.position.clone()) {
+                self.journal.begin(position);
+            }
+        }
+        let removals: Vec<_> = changes
+            .removed
+            .into_iter()
+            .map(|key| {
+                let origin = origins[&key].clone();
+                (key, origin)
+            })
+            .collect();
         let mut upserted: BTreeSet<&ResourceKey> = changes.upserted.iter().collect();
-        for source in &full_sources {
+        for source in &loaded {
             upserted.extend(self.store.keys_from(source));
         }
-        Some(frame::delivery(Parts {
-            from: Some(self.revision - 1),
+        let moved = self.store.sources().filter(|status| sources.contains(&status.source));
+        let frames = frame::delivery(Parts {
+            scope: if loaded.is_empty() { Scope::Changes } else { Scope::Sources(loaded) },
+            from: self.revision - 1,
+            to: self.revision,
             upserts: upserted.into_iter().filter_map(|key| self.store.get(key)).collect(),
-            full_sources,
-            to: self.revision,
-            removals: removals.collect(),
-            sources: self
-                .store
-                .sources()
-                .filter(|status| sources.contains(&status.source))
-                .cloned()
-                .collect(),
+            removals: removals.clone(),
+            sources: moved.cloned().collect(),
             digest: self.store.digest(),
-        }))
-    }
-
-    /// Everything, as frames.
-    pub fn full(&self) -> Vec<Bytes> {
-        frame::delivery(Parts {
-            from: None,
-            full_sources: Vec::new(),
-            to: self.revision,
-            upserts: self.store.iter().collect(),
-            removals: Vec::new(),
-            sources: self.store.sources().cloned().collect(),
-            digest: self.store.digest(),
-        })
+        });
+        self.journal.record(self.revision, now, changes.upserted, removals);
+        Some(frames)
     }
 
     /// A sign of life, as a frame.
@@ -134,6 +146,11 @@ impl StoreCore {
         })
     }
 
+    /// How many transactions have changed the store.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
     /// How the store is.
     pub fn summary(&self) -> StoreSummary {
         StoreSummary {
@@ -141,6 +158,7 @@ impl StoreCore {
             resources: self.store.len(),
             complete: self.store.is_complete(),
             clashes: self.clashes,
+            oversized: self.oversized,
         }
     }
 
@@ -176,6 +194,21 @@ impl StoreCore {
                 Some((resource.origin().source.to_string(), endpoint))
             })
             .collect()
+    }
+
+    /// A resource that no message can hold would cut off every Beacon. What was there before stays.
+    fn refuse_large(&mut self, transaction: &mut Transaction) {
+        let mut refused = 0;
+        transaction.upserts.retain(|resource| {
+            let bytes = resource.encoded().len();
+            let fits = bytes <= MAX_RESOURCE_BYTES;
+            if !fits {
+                warn!(key = %resource.key(), bytes, limit = MAX_RESOURCE_BYTES, "a resource is too large");
+                refused += 1;
+            }
+            fits
+        });
+        self.oversized += refused;
     }
 
     /// A key belongs to the source that brought it first, until that source takes it back.
@@ -217,11 +250,14 @@ impl StoreCore {
 #[cfg(test)]
 mod tests {
     use tower_common::{
+        clock,
         delivery::{Delivery, Event, Staging, verify},
         resource::Resource,
+        standing::{Standing, standing},
     };
 
     use super::*;
+    use crate::fanout::start::StartFrom;
 
     fn resource(kind: v1::Kind, source: &str, name: &str, body: &'static str) -> Resource {
         let key = ResourceKey::new("", kind, "web", name);
@@ -241,6 +277,10 @@ mod tests {
             position: Some(position),
             optional: false,
         }
+    }
+
+    fn apply(core: &mut StoreCore, transaction: Transaction) -> Option<Vec<Bytes>> {
+        core.apply(transaction, clock::monotonic())
     }
 
     fn upsert(resources: &[Resource]) -> Transaction {
@@ -271,15 +311,18 @@ mod tests {
     #[test]
     fn a_mirror_fed_with_frames_equals_the_store() {
         let mut core = StoreCore::new("");
-        core.apply(Transaction { sources: vec![status(v1::SourceState::Live, 1)], ..Default::default() });
-        core.apply(upsert(&[endpoint("zk", "a", "1"), endpoint("zk", "b", "1")]));
-        let mut frames = core.full();
-        frames.extend(core.apply(upsert(&[endpoint("zk", "a", "2")])).unwrap());
-        frames.extend(core.apply(removal(&endpoint("zk", "b", "1"), "zk")).unwrap());
+        apply(
+            &mut core,
+            Transaction { sources: vec![status(v1::SourceState::Live, 1)], ..Default::default() },
+        );
+        apply(&mut core, upsert(&[endpoint("zk", "a", "1"), endpoint("zk", "b", "1")]));
+        let mut frames = core.delivery_from(&StartFrom::Nothing);
+        frames.extend(apply(&mut core, upsert(&[endpoint("zk", "a", "2")])).unwrap());
+        frames.extend(apply(&mut core, removal(&endpoint("zk", "b", "1"), "zk")).unwrap());
         let mut mirror = Store::new();
         for delivery in deliveries(&frames) {
             let (revision, digest) = (delivery.to_revision, delivery.digest.clone());
-            delivery.apply(&mut mirror);
+            delivery.apply(&mut mirror, |_| Standing::Follow);
             verify(&mirror, revision, &digest).unwrap();
         }
         assert_eq!(mirror.digest(), core.store.digest());
@@ -289,14 +332,14 @@ mod tests {
     #[test]
     fn the_first_whole_reading_of_a_source_replaces_what_mirrors_held_of_it() {
         let mut core = StoreCore::new("");
-        let sources = |state| vec![status(state, 1)];
-        core.apply(Transaction { sources: sources(v1::SourceState::Loading), ..Default::default() });
-        core.apply(upsert(&[endpoint("zk", "a", "1")]));
-        let frames = core.full();
+        let sources = |state| vec![status(state, 2)];
+        apply(&mut core, Transaction { sources: sources(v1::SourceState::Loading), ..Default::default() });
+        apply(&mut core, upsert(&[endpoint("zk", "a", "1")]));
+        let frames = core.delivery_from(&StartFrom::Nothing);
         let mut mirror = Store::new();
         mirror.apply(Transaction {
             upserts: vec![endpoint("zk", "old", "1")],
-            sources: sources(v1::SourceState::Live),
+            sources: vec![status(v1::SourceState::Live, 1)],
             ..Default::default()
         });
         let loaded = Transaction {
@@ -304,15 +347,17 @@ mod tests {
             sources: sources(v1::SourceState::Live),
             ..Default::default()
         };
-        let frames = [frames, core.apply(loaded).unwrap()].concat();
+        let frames = [frames, apply(&mut core, loaded).unwrap()].concat();
         let sizes: Vec<usize> = deliveries(&frames)
             .into_iter()
             .map(|delivery| {
-                delivery.apply(&mut mirror);
+                let offered = delivery.transaction.sources[0].clone();
+                let held = mirror.source("zk").cloned();
+                delivery.apply(&mut mirror, |_| standing(held.as_ref(), &offered));
                 mirror.len()
             })
             .collect();
-        assert_eq!(sizes, [2, 2], "the old one stays until the source has been read");
+        assert_eq!(sizes, [1, 2], "the old one stays until the source has been read");
         assert_eq!(mirror.digest(), core.store.digest());
     }
 
@@ -321,10 +366,10 @@ mod tests {
         let mut core = StoreCore::new("");
         let live =
             |index| Transaction { sources: vec![status(v1::SourceState::Live, index)], ..Default::default() };
-        assert!(core.apply(live(1)).is_some(), "a state is news");
-        assert!(core.apply(live(2)).is_none(), "a position alone is not");
-        assert!(core.apply(upsert(&[endpoint("zk", "a", "1")])).is_some());
-        assert!(core.apply(upsert(&[endpoint("zk", "a", "1")])).is_none());
+        assert!(apply(&mut core, live(1)).is_some(), "a state is news");
+        assert!(apply(&mut core, live(2)).is_none(), "a position alone is not");
+        assert!(apply(&mut core, upsert(&[endpoint("zk", "a", "1")])).is_some());
+        assert!(apply(&mut core, upsert(&[endpoint("zk", "a", "1")])).is_none());
         assert_eq!(core.summary().revision, 2);
         let heartbeat = v1::WatchResponse::decode(core.heartbeat().slice(5..)).unwrap().heartbeat.unwrap();
         assert_eq!(heartbeat.sources[0].position.as_ref().unwrap().index, 2);
@@ -333,12 +378,25 @@ mod tests {
     #[test]
     fn a_key_belongs_to_the_source_that_brought_it() {
         let mut core = StoreCore::new("");
-        core.apply(upsert(&[endpoint("zk", "a", "1")]));
-        assert!(core.apply(upsert(&[endpoint("files", "a", "2")])).is_none());
-        assert!(core.apply(removal(&endpoint("zk", "a", "1"), "files")).is_none());
+        apply(&mut core, upsert(&[endpoint("zk", "a", "1")]));
+        assert!(apply(&mut core, upsert(&[endpoint("files", "a", "2")])).is_none());
+        assert!(apply(&mut core, removal(&endpoint("zk", "a", "1"), "files")).is_none());
         assert_eq!(core.summary().clashes, 2);
-        core.apply(removal(&endpoint("zk", "a", "1"), "zk"));
-        assert!(core.apply(upsert(&[endpoint("files", "a", "2")])).is_some());
+        apply(&mut core, removal(&endpoint("zk", "a", "1"), "zk"));
+        assert!(apply(&mut core, upsert(&[endpoint("files", "a", "2")])).is_some());
+    }
+
+    #[test]
+    fn a_resource_that_no_message_can_hold_is_refused() {
+        let mut core = StoreCore::new("");
+        apply(&mut core, upsert(&[endpoint("zk", "a", "1")]));
+        let large = Resource::new(
+            endpoint("zk", "a", "").key().clone(),
+            Origin { source: "zk".into(), index: 2 },
+            vec![7; MAX_RESOURCE_BYTES].into(),
+        );
+        assert!(apply(&mut core, upsert(&[large])).is_none());
+        assert_eq!((core.summary().oversized, core.summary().resources), (1, 1));
     }
 
     #[test]
@@ -346,9 +404,9 @@ mod tests {
         let mut core = StoreCore::new("");
         let mut clash = resource(v1::Kind::Service, "zk", "zk", "");
         let key = ResourceKey::new("", v1::Kind::Service, "WEB", "zk");
-        core.apply(upsert(&[clash.clone(), endpoint("zk", "a", "")]));
+        apply(&mut core, upsert(&[clash.clone(), endpoint("zk", "a", "")]));
         clash = Resource::new(key, Origin { source: "zk".into(), index: 9 }, Bytes::new());
-        core.apply(upsert(&[clash]));
+        apply(&mut core, upsert(&[clash]));
         let services = core.services();
         assert_eq!((services[0].service.as_str(), services[0].domain.as_deref()), ("WEB", None));
         assert!(services[0].refused.as_ref().unwrap().contains("belongs to the service \"web\""));

@@ -4,10 +4,11 @@
 mod cases;
 mod delta;
 mod envoy;
+mod fuzz;
+mod isolation;
 mod limits;
 mod order;
 mod outlines;
 mod random;
 mod rejections;
 mod sotw;
-mod zz_perf;

@@ -9,6 +9,7 @@
 //! | `< CDS a b:2 -c` | the next response: exactly these resources and removals |
 //! | `<< CDS a` | the same, and the client accepts it |
 //! | `ack CDS`, `nack CDS`, `ack CDS 3` | answers the newest response of the type, or the one with this nonce |
+//! | `taken LDS` | a NACK for which the client's host is to blame, and not the content |
 //! | `quiet` | nothing is to be sent |
 //! | `wait 500` | milliseconds pass |
 //! | `reconnect` | a new stream |
@@ -31,7 +32,7 @@ use super::{
 };
 use crate::xds::{
     delta::Delta,
-    kind::ResourceType,
+    kind::{ResourceType, Scope},
     protocol::{Limits, Received},
     session::Session,
     sotw::Sotw,
@@ -65,7 +66,7 @@ pub(in crate::xds) struct Conversation<P> {
 
 /// Where clients of the tests listen.
 pub(in crate::xds) fn node() -> NodeView {
-    NodeView { egress: "127.0.0.1:5875".parse().expect("an address") }
+    NodeView::new("127.0.0.1:5875".parse().expect("an address"))
 }
 
 impl<P: Wire> Conversation<P> {
@@ -73,7 +74,7 @@ impl<P: Wire> Conversation<P> {
     pub(in crate::xds) fn new() -> Self {
         let composition = Composition::default();
         Self {
-            session: Session::new(node(), Limits::default(), &composition),
+            session: Session::new(Scope::Aggregated, node(), Limits::default(), &composition),
             world: World::default(),
             memory: BTreeMap::new(),
             now: clock::monotonic(),
@@ -118,6 +119,11 @@ impl<P: Wire> Conversation<P> {
             ["nack", kind, nonce @ ..] => {
                 self.answer(parse_kind(kind), nonce.first().copied(), true).map(|_| ())
             }
+            ["taken", kind] => {
+                let say =
+                    Say { reject: true, message: "Address already in use".to_owned(), ..Say::default() };
+                self.say(parse_kind(kind), say).map(|_| ())
+            }
             ["quiet"] => match self.read() {
                 None => Ok(()),
                 Some(read) => Err(format!("got {}", show(&read))),
@@ -127,7 +133,9 @@ impl<P: Wire> Conversation<P> {
                 Ok(())
             }
             ["reconnect"] => {
-                self.session = Session::new(node(), Limits::default(), &self.composition);
+                let memory = self.session.memory();
+                self.session = Session::new(Scope::Aggregated, node(), Limits::default(), &self.composition);
+                self.session.recall(memory);
                 self.memory.values_mut().for_each(|memory| memory.nonce.clear());
                 self.nonces.clear();
                 Ok(())

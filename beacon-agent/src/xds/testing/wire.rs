@@ -6,10 +6,17 @@ use prost::Message;
 use tower_proto::envoy::{
     envoy::{
         config::{
-            cluster::v3::Cluster, endpoint::v3::ClusterLoadAssignment, listener::v3::Listener,
-            route::v3::RouteConfiguration,
+            cluster::v3::Cluster,
+            core::v3::TypedExtensionConfig,
+            endpoint::v3::ClusterLoadAssignment,
+            listener::v3::Listener,
+            route::v3::{RouteConfiguration, ScopedRouteConfiguration},
         },
-        service::discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest},
+        extensions::transport_sockets::tls::v3::Secret,
+        service::{
+            discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest},
+            runtime::v3::Runtime,
+        },
     },
     google::{protobuf::Any, rpc::Status},
 };
@@ -32,6 +39,8 @@ pub(in crate::xds) struct Say {
     pub(in crate::xds) nonce: Option<String>,
     /// Reject the response.
     pub(in crate::xds) reject: bool,
+    /// With this message, if it is not empty.
+    pub(in crate::xds) message: String,
     /// Names that the client has from an earlier stream (delta).
     pub(in crate::xds) initial: Vec<String>,
 }
@@ -74,7 +83,7 @@ impl Wire for Sotw {
             resource_names: memory.names.iter().cloned().collect(),
             version_info: memory.version.clone(),
             response_nonce: say.nonce.unwrap_or_else(|| memory.nonce.clone()),
-            error_detail: error(say.reject),
+            error_detail: error(say.reject, &say.message),
             ..Default::default()
         }
     }
@@ -102,8 +111,12 @@ impl Wire for Delta {
             resource_names_subscribe: say.add,
             resource_names_unsubscribe: say.remove,
             initial_resource_versions: initial.collect(),
-            response_nonce: say.nonce.unwrap_or_default(),
-            error_detail: error(say.reject),
+            response_nonce: match (say.nonce, say.reject) {
+                (Some(nonce), _) => nonce,
+                (None, true) => memory.nonce.clone(),
+                (None, false) => String::new(),
+            },
+            error_detail: error(say.reject, &say.message),
             ..Default::default()
         }
     }
@@ -141,6 +154,10 @@ fn describe(kind: ResourceType, any: &Any) -> (String, String) {
             let factor = assignment.policy.unwrap().overprovisioning_factor.unwrap();
             (assignment.cluster_name, factor.value.to_string())
         }
+        ResourceType::Secret => (Secret::decode(body).unwrap().name, "1".to_owned()),
+        ResourceType::Runtime => (Runtime::decode(body).unwrap().name, "1".to_owned()),
+        ResourceType::Extension => (TypedExtensionConfig::decode(body).unwrap().name, "1".to_owned()),
+        ResourceType::ScopedRoute => (ScopedRouteConfiguration::decode(body).unwrap().name, "1".to_owned()),
         ResourceType::Listener => (Listener::decode(body).unwrap().name, "1".to_owned()),
         ResourceType::Route => {
             let routes = RouteConfiguration::decode(body).unwrap();
@@ -154,8 +171,9 @@ fn describe(kind: ResourceType, any: &Any) -> (String, String) {
     }
 }
 
-fn error(reject: bool) -> Option<Status> {
-    reject.then(|| Status { code: 13, message: "rejected by the test".to_owned(), ..Default::default() })
+fn error(reject: bool, message: &str) -> Option<Status> {
+    let message = if message.is_empty() { "rejected by the test" } else { message };
+    reject.then(|| Status { code: 13, message: message.to_owned(), ..Default::default() })
 }
 
 /// The variant's name, for messages.

@@ -135,6 +135,7 @@ async fn show(options: &Options) -> Result<()> {
 async fn start_envoy(beacon: &Beacon, egress: SocketAddr) -> Result<Envoy> {
     let options = BootstrapOptions {
         mode: Mode::Delta,
+        socket: None,
         node_id: "demo-envoy".to_owned(),
         // The Beacon's --egress-listen decides.
         egress_port: None,

@@ -1,6 +1,10 @@
 //! The service as an ordinary tonic client sees it, over TCP.
 
+use std::net::SocketAddr;
+
+use bytes::Bytes;
 use parking_lot::Mutex;
+use prost::Message;
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
@@ -8,8 +12,10 @@ use tonic::{
     transport::{Server, server::TcpIncoming},
 };
 use tower_common::{
+    clock,
     delivery::{Event, Staging},
     resource::{Origin, Resource, ResourceKey},
+    standing::Standing,
     store::{Store, Transaction},
 };
 use tower_proto::v1::{sync_client::SyncClient, watch_request::Request as R};
@@ -17,8 +23,8 @@ use tower_proto::v1::{sync_client::SyncClient, watch_request::Request as R};
 use super::*;
 use crate::{
     fanout::{
-        full::{FullCache, FullState},
-        log::Limits,
+        log::{Cursor, Limits},
+        start::{Start, StartFrom},
     },
     store_actor::StoreCore,
 };
@@ -26,11 +32,52 @@ use crate::{
 /// No answer on loopback takes this long.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// The run of Tower.
+const RUN: &str = "run";
+
+/// Bytes of starts that Tower lets in at a time.
+const ROOM: u64 = 64 << 20;
+
 struct Tower {
-    core: Arc<Mutex<StoreCore>>,
+    store: Arc<TowerStore>,
     log: Arc<FrameLog>,
     beacons: Arc<Beacons>,
+    admission: Arc<Admission>,
     address: SocketAddr,
+}
+
+/// The store without its actor. A Beacon whose hello has positions is asked for its buckets.
+struct TowerStore {
+    core: Mutex<StoreCore>,
+    log: Arc<FrameLog>,
+}
+
+impl TowerStore {
+    fn from(&self, from: &StartFrom) -> FetchStart {
+        let core = self.core.lock();
+        let next = Some(Cursor { place: self.log.end(), revision: core.revision() });
+        let start = Arc::new(Start { frames: core.delivery_from(from), next });
+        Box::pin(async move { Some(start) })
+    }
+}
+
+impl Starts for TowerStore {
+    fn start(&self, ask: Ask) -> FetchStart {
+        match ask.revision {
+            Some(revision) => self.from(&StartFrom::Revision(revision)),
+            None if ask.positions.is_empty() => self.from(&StartFrom::Nothing),
+            None => {
+                let ask_buckets = Some(v1::AskBuckets { count: 64 });
+                let ask = v1::WatchResponse { ask_buckets, ..Default::default() };
+                let start = Arc::new(Start { frames: vec![frame::framed(&ask)], next: None });
+                Box::pin(async move { Some(start) })
+            }
+        }
+    }
+
+    fn buckets(&self, buckets: v1::Buckets, _: u64) -> FetchStart {
+        self.from(&StartFrom::Buckets(buckets.sums))
+    }
 }
 
 struct Beacon {
@@ -38,38 +85,56 @@ struct Beacon {
     responses: Streaming<v1::WatchResponse>,
     staging: Staging,
     store: Store,
+    goodbye: Option<v1::goodbye::Reason>,
+    asked: Option<u32>,
+    bytes: usize,
 }
 
 impl Tower {
     async fn start(limits: Limits) -> Self {
+        Self::with_stream_age(limits, Duration::from_secs(3600)).await
+    }
+
+    async fn with_stream_age(limits: Limits, stream_age: Duration) -> Self {
         let log = FrameLog::new(limits);
-        let core = Arc::new(Mutex::new(StoreCore::new("")));
-        let fulls = Arc::new(FullCache::new(log.clone()));
+        let store = Arc::new(TowerStore { core: Mutex::new(StoreCore::new("")), log: log.clone() });
         let beacons = Arc::new(Beacons::default());
-        let full: FullSource = {
-            let (core, log) = (core.clone(), log.clone());
-            Arc::new(move || {
-                let core = core.lock();
-                let full = fulls.put(FullState { frames: core.full(), place: log.end() });
-                Box::pin(async move { Some(full) })
-            })
-        };
-        let welcome = v1::Welcome { tower: "t".into(), ..Default::default() };
-        let service = SyncService::new("", welcome, log.clone(), full, beacons.clone());
+        let admission = Admission::new(ROOM);
+        let service = SyncService::new(Options {
+            scope: String::new(),
+            welcome: v1::Welcome { tower: RUN.into(), ..Default::default() },
+            log: log.clone(),
+            starts: store.clone(),
+            admission: admission.clone(),
+            beacons: beacons.clone(),
+            stream_age,
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = Server::builder().add_service(service);
         tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
-        Self { core, log, beacons, address }
+        Self { store, log, beacons, admission, address }
     }
 
     fn publish(&self, name: &str, bytes: usize) {
         let key = ResourceKey::new("", v1::Kind::Endpoint, "web", name);
         let origin = Origin { source: "zk".into(), index: 1 };
         let resource = Resource::new(key, origin, vec![7; bytes].into());
-        let mut core = self.core.lock();
+        let mut core = self.store.core.lock();
         let transaction = Transaction { upserts: vec![resource], ..Default::default() };
-        self.log.append(core.apply(transaction).unwrap());
+        let frames = core.apply(transaction, clock::monotonic()).unwrap();
+        self.log.append(frames, core.revision());
+    }
+
+    fn digest(&self) -> tower_common::digest::Digest {
+        let mut store = Store::new();
+        let upserts =
+            self.store.core.lock().delivery_from(&StartFrom::Nothing).into_iter().flat_map(|frame| {
+                let message = v1::WatchResponse::decode(frame.slice(5..)).unwrap();
+                message.upserts.into_iter().map(|encoded| Resource::decode(&encoded).unwrap())
+            });
+        store.apply(Transaction { upserts: upserts.collect(), ..Default::default() });
+        store.digest()
     }
 
     async fn watch(&self, first: v1::WatchRequest) -> Result<Beacon, Status> {
@@ -77,7 +142,15 @@ impl Tower {
         let (requests, receiver) = mpsc::channel(4);
         requests.send(first).await.unwrap();
         let responses = client.watch(ReceiverStream::new(receiver)).await?.into_inner();
-        Ok(Beacon { requests, responses, staging: Staging::new(), store: Store::new() })
+        Ok(Beacon {
+            requests,
+            responses,
+            staging: Staging::new(),
+            store: Store::new(),
+            goodbye: None,
+            asked: None,
+            bytes: 0,
+        })
     }
 
     async fn until(&self, what: impl Fn(&Self) -> bool) {
@@ -91,17 +164,33 @@ impl Tower {
 }
 
 impl Beacon {
+    /// Takes one response; false at the end of the stream.
+    async fn next(&mut self) -> bool {
+        let next = tokio::time::timeout(LIMIT, self.responses.message()).await;
+        let Some(response) = next.expect("in time").unwrap() else { return false };
+        self.bytes += response.encoded_len();
+        for event in self.staging.accept(response).unwrap() {
+            match event {
+                Event::Delivery(delivery) => {
+                    delivery.apply(&mut self.store, |_| Standing::Follow);
+                }
+                Event::Goodbye(goodbye) => self.goodbye = Some(goodbye.reason()),
+                Event::AskBuckets(count) => self.asked = Some(count),
+                Event::Welcome(_) | Event::Heartbeat(_) => {}
+            }
+        }
+        true
+    }
+
     /// Applies responses until the store holds so many resources.
     async fn until(&mut self, resources: usize) {
         while self.store.len() < resources {
-            let next = tokio::time::timeout(LIMIT, self.responses.message()).await;
-            let response = next.expect("in time").unwrap().expect("the stream goes on");
-            for event in self.staging.accept(response).unwrap() {
-                if let Event::Delivery(delivery) = event {
-                    delivery.apply(&mut self.store);
-                }
-            }
+            assert!(self.next().await, "the stream ended");
         }
+    }
+
+    async fn send(&self, request: R) {
+        self.requests.send(v1::WatchRequest { request: Some(request) }).await.unwrap();
     }
 }
 
@@ -124,7 +213,7 @@ async fn a_stream_is_a_full_state_and_then_every_change() {
     assert_eq!(beacon.store.digest().to_proto().resources, 3);
 
     let report = v1::Report { revision: 3, ..Default::default() };
-    beacon.requests.send(v1::WatchRequest { request: Some(R::Report(report)) }).await.unwrap();
+    beacon.send(R::Report(report)).await;
     tower.until(|tower| tower.beacons.list()[0].revision == 3).await;
 }
 
@@ -151,7 +240,97 @@ async fn a_beacon_that_fell_behind_starts_over_and_ends_at_the_newest_state() {
         tower.publish(&number.to_string(), 100_000);
     }
     beacon.until(400).await;
-    assert_eq!(beacon.store.len(), 400);
+    assert_eq!(beacon.store.digest(), tower.digest());
+    tower.until(|tower| tower.admission.under_way() == 0).await;
+}
+
+#[tokio::test]
+async fn a_beacon_that_comes_back_gets_only_what_it_missed() {
+    let tower = Tower::start(Limits::default()).await;
+    for number in 0..100 {
+        tower.publish(&number.to_string(), 1000);
+    }
+    let mut beacon = tower.watch(hello(|_| ())).await.unwrap();
+    beacon.until(100).await;
+    let (store, revision) = (beacon.store.clone(), tower.store.core.lock().revision());
+    drop(beacon);
+    tower.publish("missed", 10);
+    let hello = hello(|hello| {
+        hello.tower = RUN.into();
+        hello.revision = revision;
+    });
+    let mut beacon = tower.watch(hello).await.unwrap();
+    beacon.store = store;
+    beacon.until(101).await;
+    assert!(beacon.bytes < 500, "{} bytes", beacon.bytes);
+    assert_eq!(beacon.store.digest(), tower.digest());
+}
+
+#[tokio::test]
+async fn a_beacon_that_is_asked_for_its_buckets_gets_what_differs() {
+    let tower = Tower::start(Limits::default()).await;
+    for number in 0..100 {
+        tower.publish(&number.to_string(), 1000);
+    }
+    let mut first = tower.watch(hello(|_| ())).await.unwrap();
+    first.until(100).await;
+    tower.publish("missed", 10);
+    let position = v1::Position { source: "zk".into(), ..Default::default() };
+    let mut beacon = tower.watch(hello(|hello| hello.positions = vec![position])).await.unwrap();
+    beacon.store = first.store.clone();
+    while beacon.asked.is_none() {
+        assert!(beacon.next().await);
+    }
+    // What happens before the answer must not reach a Beacon that cannot apply it yet.
+    tower.publish("meanwhile", 10);
+    beacon.send(R::Buckets(Buckets::of(beacon.store.iter(), 64).to_proto())).await;
+    beacon.until(102).await;
+    assert!(beacon.bytes < 10_000, "{} bytes", beacon.bytes);
+    assert_eq!(beacon.store.digest(), tower.digest());
+}
+
+#[tokio::test]
+async fn a_beacon_may_compare_buckets_at_any_time() {
+    let tower = Tower::start(Limits::default()).await;
+    tower.publish("a", 10);
+    tower.publish("b", 10);
+    let mut beacon = tower.watch(hello(|_| ())).await.unwrap();
+    beacon.until(2).await;
+    // Something got lost.
+    beacon.store = Store::new();
+    beacon.send(R::Buckets(Buckets::of(beacon.store.iter(), 4).to_proto())).await;
+    beacon.until(2).await;
+    tower.publish("c", 10);
+    beacon.until(3).await;
+    assert_eq!(beacon.store.digest(), tower.digest());
+    beacon.send(R::Buckets(v1::Buckets { sums: vec![0; 17].into() })).await;
+    let status = loop {
+        match beacon.responses.message().await {
+            Ok(response) => assert!(response.is_some(), "it ends with a status"),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().contains("17 bytes"), "{status}");
+}
+
+#[tokio::test]
+async fn a_beacon_that_finds_no_room_is_told_when_to_come_back() {
+    let tower = Tower::start(Limits::default()).await;
+    tower.publish("a", 10);
+    let _room = tower.admission.admit(ROOM).unwrap();
+    let mut beacon = tower.watch(hello(|_| ())).await.unwrap();
+    while beacon.next().await {}
+    assert_eq!(beacon.goodbye, Some(v1::goodbye::Reason::Overloaded));
+    assert!(beacon.store.is_empty());
+}
+
+#[tokio::test]
+async fn a_stream_that_has_grown_old_goes_to_another_tower() {
+    let tower = Tower::with_stream_age(Limits::default(), Duration::from_millis(50)).await;
+    let mut beacon = tower.watch(hello(|_| ())).await.unwrap();
+    while beacon.next().await {}
+    assert_eq!(beacon.goodbye, Some(v1::goodbye::Reason::Age));
 }
 
 #[tokio::test]
@@ -175,6 +354,6 @@ async fn a_closed_log_ends_streams_in_good_order() {
     let tower = Tower::start(Limits::default()).await;
     let mut beacon = tower.watch(hello(|_| ())).await.unwrap();
     tower.until(|tower| tower.log.readers() == 1).await;
-    tower.log.close();
-    while beacon.responses.message().await.unwrap().is_some() {}
+    tower.log.close(Bytes::new());
+    while beacon.next().await {}
 }

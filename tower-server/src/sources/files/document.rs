@@ -243,4 +243,20 @@ mod tests {
             "line 20003: field \"endpoints\": 20001 endpoints, more than 20000"
         );
     }
+
+    #[test]
+    fn whatever_a_file_holds_it_is_a_document_or_refused() {
+        let seeds: [&[u8]; 3] = [
+            b"service: web\nendpoints:\n\
+              - {address: 10.0.0.1, port: 80, zone: a, weight: 1.5, labels: {a: b}}\n",
+            b"service: web\nendpoints:\n\
+              - address: '[2001:db8::1]'\n  port: 80\n  state: not_ready\n  port_name: x\n",
+            b"a: &a [1, 2]\nb: *a\n<<: {c: |\n  text\n}\n",
+        ];
+        let words = ["&a ", "*a", "<<: ", "endpoints:", "- ", "  ", "\n", "!!str ", "---\n", "{", "[", "? "];
+        tower_fuzz::fuzz("endpoint file", &seeds, &words, |input| {
+            let text = String::from_utf8_lossy(input);
+            Document::parse(&text).map(|document| document.registrations.len())
+        });
+    }
 }

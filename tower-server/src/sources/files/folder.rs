@@ -112,6 +112,7 @@ impl Folder {
                         rank: 0,
                         index,
                         registrations: document.registrations.clone(),
+                        weights: Vec::new(),
                         remarks: 0,
                     });
                 }

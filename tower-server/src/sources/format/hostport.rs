@@ -6,15 +6,20 @@ use super::{DecodeError, Decoded, excerpt, kingpin::from_address, text};
 use crate::sources::address::{HostPort, NotAnAddress};
 
 pub(super) fn decode(name: &str, data: &[u8]) -> Result<Decoded, DecodeError> {
-    let parsed = text(data).map_or(Err(NotAnAddress::BadHost), HostPort::parse).or_else(|by_data| {
-        HostPort::parse(name).map_err(|by_name| DecodeError::NoAddress {
+    decode_data(data).or_else(|by_data| {
+        let parsed = HostPort::parse(name).map_err(|by_name| DecodeError::NoAddress {
             name: name.to_owned(),
             by_name,
             data: excerpt(data),
             by_data,
-        })
-    })?;
-    Ok(from_address(parsed))
+        })?;
+        Ok(from_address(parsed))
+    })
+}
+
+/// The address in the data.
+pub(super) fn decode_data(data: &[u8]) -> Result<Decoded, NotAnAddress> {
+    text(data).map_or(Err(NotAnAddress::BadHost), HostPort::parse).map(from_address)
 }
 
 #[cfg(test)]

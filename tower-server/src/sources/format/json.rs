@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::DecodeError;
-use crate::sources::address::parse_port;
+use crate::sources::address::{Host, parse_port};
 
 /// The first JSON value, which must be an object.
 pub(super) fn object(data: &[u8], remarks: &mut Vec<String>) -> Result<Map<String, Value>, DecodeError> {
@@ -39,6 +39,12 @@ pub(super) fn scalar(value: &Value) -> Option<String> {
 pub(super) fn port(value: &Value, field: &str) -> Result<u16, DecodeError> {
     let text = scalar(value).unwrap_or_default();
     parse_port(text.trim()).map_err(|problem| self::field(field, format!("{value}: {problem}")))
+}
+
+/// A host: an address, perhaps in brackets, or a name.
+pub(super) fn host(text: &str, field: &str) -> Result<Host, DecodeError> {
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    Host::parse(bare).map_err(|problem| self::field(field, format!("{text:?}: {problem}")))
 }
 
 /// The value of a key that must be there.

@@ -18,7 +18,7 @@ pub(super) fn decode(name: &str, data: &[u8]) -> Result<Decoded, DecodeError> {
 
 /// An endpoint of which nothing but the address is known.
 pub(super) fn from_address(HostPort { host, port, ambiguous }: HostPort) -> Decoded {
-    let mut decoded = Decoded::one(Registration::new(host, port));
+    let mut decoded = Decoded::of(vec![Registration::new(host, port)]);
     if ambiguous {
         decoded
             .remarks

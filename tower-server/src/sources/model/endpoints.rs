@@ -45,7 +45,7 @@ struct Endpoint {
 }
 
 /// That an entry registers an endpoint.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Claim {
     pub(super) rank: u64,
     /// Of the entry.
@@ -66,6 +66,10 @@ impl Endpoints {
     /// An entry claims an endpoint, in place of what it claimed there before.
     pub(super) fn claim(&mut self, key: EndpointKey, claim: Claim, index: u64, problems: &mut Problems) {
         let endpoint = self.known.entry(key.clone()).or_default();
+        // Said again, as when the weights of a place change, it moves no position.
+        if endpoint.claims.contains(&claim) {
+            return;
+        }
         self.claimed += usize::from(endpoint.claims.is_empty());
         endpoint.claims.retain(|other| other.path != claim.path);
         endpoint.claims.push(claim);

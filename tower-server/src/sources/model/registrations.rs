@@ -20,8 +20,13 @@ use super::{
     names::Names,
     problems::{Problem, Problems, Subject},
     services::{self, Services},
+    weights::Weights,
 };
-use crate::sources::{address::Host, format::Registration, guard::Guard};
+use crate::sources::{
+    address::Host,
+    format::{Registration, WeightRule},
+    guard::Guard,
+};
 
 /// More members than that in one place are refused.
 pub(in crate::sources) const MAX_MEMBERS: usize = 20_000;
@@ -52,6 +57,8 @@ pub(in crate::sources) struct Entry {
     /// The position of the contents.
     pub(in crate::sources) index: u64,
     pub(in crate::sources) registrations: Vec<Registration>,
+    /// What it says of the weights of all entries of its place.
+    pub(in crate::sources) weights: Vec<WeightRule>,
     /// How many oddities there were.
     pub(in crate::sources) remarks: u64,
 }
@@ -79,6 +86,7 @@ pub(super) struct Registrations {
     services: Services,
     endpoints: Endpoints,
     names: Names,
+    weights: Weights,
     problems: Problems,
 }
 
@@ -102,6 +110,7 @@ impl Registrations {
             services: Services::default(),
             endpoints: Endpoints::default(),
             names: Names::default(),
+            weights: Weights::default(),
             problems: Problems::default(),
         }
     }
@@ -212,6 +221,7 @@ impl Registrations {
             }
         }
         let index = entry.index;
+        self.weights.set(&entry.place, &path, &entry.weights, index);
         let before = self.entries.insert(path.clone(), Held { entry, claimed: Vec::new() });
         let claimed = before.map(|before| {
             for name in names_in(&before.entry) {
@@ -262,6 +272,9 @@ impl Registrations {
     /// What differs from what was published, which then counts as published. If the guard is `frozen`,
     /// nothing leaves by time.
     pub(super) fn take_differences(&mut self, guard: &mut Guard, frozen: bool, now: Instant) -> Differences {
+        for (place, index) in self.weights.take_changed() {
+            self.weigh_again(&place, index);
+        }
         let origin = |index| Origin { source: self.source.clone(), index };
         let key = |kind: v1::Kind, service: &Arc<str>, name: Arc<str>| ResourceKey {
             scope: self.scope.clone(),
@@ -323,12 +336,29 @@ impl Registrations {
                 self.members.remove(&held.entry.place);
             }
         }
+        self.weights.set(&held.entry.place, path, &[], index);
         for name in names_in(&held.entry) {
             self.names.remove_user(name, path);
             self.problems.clear(path, Subject::Name(name.clone()));
         }
         for key in held.claimed {
             self.endpoints.release(key, path, index, &mut self.problems);
+        }
+    }
+
+    /// The weights of a place changed.
+    fn weigh_again(&mut self, place: &str, index: u64) {
+        let prefix = format!("{place}/");
+        let there = self.entries.range(Arc::from(prefix.as_str())..).map(|(path, _)| path);
+        let there: Vec<_> = there.take_while(|path| path.starts_with(&prefix)).cloned().collect();
+        for path in there {
+            // What was restored says nothing of its own until it has been read.
+            let said = |held: &&mut Held| !held.entry.registrations.is_empty();
+            if let Some(held) = self.entries.get_mut(&path).filter(said) {
+                let claimed = std::mem::take(&mut held.claimed);
+                let index = index.max(held.entry.index);
+                self.claim_all(&path, claimed, index);
+            }
         }
     }
 
@@ -341,11 +371,13 @@ impl Registrations {
                 Host::Ip(address) => std::slice::from_ref(address),
                 Host::Name(name) => self.names.addresses(name),
             };
-            let in_service = takes_traffic(registration.state, registration.weight);
             for address in addresses {
                 let key = EndpointKey::new(&entry.service, *address, registration);
                 // The main endpoint stands first, and is not replaced by a later one with the same key.
-                claims.entry(key).or_insert_with(|| (in_service, body(*address, registration)));
+                claims.entry(key).or_insert_with(|| {
+                    let weighed = self.weights.weigh(&entry.place, path, *address, registration);
+                    (takes_traffic(weighed.state, weighed.weight), body(*address, &weighed))
+                });
             }
         }
         let rank = entry.rank;
@@ -391,4 +423,5 @@ fn same(one: &Entry, other: &Entry) -> bool {
         && one.rank == other.rank
         && one.service == other.service
         && one.registrations == other.registrations
+        && one.weights == other.weights
 }

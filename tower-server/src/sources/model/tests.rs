@@ -5,6 +5,7 @@ mod convergence;
 mod guarded;
 mod names;
 mod touch;
+mod weights;
 
 use std::collections::BTreeMap;
 
@@ -38,6 +39,7 @@ fn entry(path: &str, rank: u64, index: u64, addresses: &[&str]) -> Entry {
         rank,
         index,
         registrations: registrations.collect(),
+        weights: Vec::new(),
         remarks: 0,
     }
 }

@@ -17,10 +17,10 @@ pub struct FilesSpec {
 impl FilesSpec {
     pub(super) fn interpret(parts: &Parts<'_>) -> Result<Self, Fault> {
         if !parts.authority.is_empty() {
-            let problem = format!(
-                "{:?} stands where a host would; an absolute path is written file:///PATH",
-                parts.authority
-            );
+            // Of what comes before an '@' it is better not to speak.
+            let shown = parts.authority.rsplit('@').next().unwrap_or_default();
+            let problem =
+                format!("{shown:?} stands where a host would; an absolute path is written file:///PATH",);
             return Err(Fault::new("path", problem));
         }
         let path = parts.path.strip_suffix('/').unwrap_or(parts.path);

@@ -62,6 +62,31 @@ impl Query {
     }
 }
 
+/// A URL as it may be shown: without credentials, which do not belong there, and which somebody wrote there
+/// all the same.
+pub(super) fn shown(value: &str) -> String {
+    const HIDDEN: &str = "***";
+    let (start, query) = value.split_once('?').unwrap_or((value, ""));
+    let mut shown = match start.split_once("://") {
+        Some((scheme, rest)) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            match authority.rsplit_once('@') {
+                Some((_, hosts)) => format!("{scheme}://{HIDDEN}@{hosts}{path}"),
+                None => start.to_owned(),
+            }
+        }
+        None => start.to_owned(),
+    };
+    for (number, pair) in query.split('&').enumerate().filter(|_| value.contains('?')) {
+        shown.push(if number == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            Some((key @ "password", _)) => shown.push_str(&format!("{key}={HIDDEN}")),
+            _ => shown.push_str(pair),
+        }
+    }
+    shown
+}
+
 /// The segments of an absolute path, decoded each by itself, so that an encoded slash is found out.
 pub(super) fn segments(path: &str) -> Result<Vec<&str>, Fault> {
     let fault = |problem: &str| Fault::new("path", problem);

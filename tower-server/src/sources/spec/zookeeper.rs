@@ -1,9 +1,10 @@
-//! `zk://h1:2181,h2:2181/discovery/{service}/prod?format=kingpin`: registrations in an ensemble.
+//! `zk://h1:2181,h2:2181/discovery/{service}/prod?format=kingpin`: registrations in an ensemble; `zks://` is
+//! the same by TLS.
 
 use std::{net::Ipv6Addr, time::Duration};
 
 use super::{
-    Fault,
+    Access, Fault,
     url::{self, Parts},
 };
 use crate::sources::{
@@ -16,6 +17,7 @@ use crate::sources::{
 const DEFAULT_SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 
 const DEFAULT_PORT: u16 = 2181;
+const DEFAULT_TLS_PORT: u16 = 2281;
 
 /// Registrations below a path of an ensemble.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,13 +28,18 @@ pub struct ZooKeeperSpec {
     pub layout: Layout,
     /// How members are written.
     pub format: Format,
+    /// How the servers let Tower in.
+    pub access: Access,
     /// How long the ensemble keeps a silent session.
     pub session_timeout: Duration,
 }
 
 impl ZooKeeperSpec {
     pub(super) fn interpret(parts: &mut Parts<'_>) -> Result<Self, Fault> {
-        let hosts = parts.authority.split(',').map(host).collect::<Result<_, _>>()?;
+        let secure = parts.scheme == "zks";
+        let default_port = if secure { DEFAULT_TLS_PORT } else { DEFAULT_PORT };
+        let hosts = parts.authority.split(',');
+        let hosts = hosts.map(|text| host(text, default_port)).collect::<Result<_, _>>()?;
         let mut segments = Vec::new();
         for segment in url::segments(parts.path)? {
             // Braces are looked for before decoding, so that %7B and %7D stand for themselves.
@@ -48,20 +55,22 @@ impl ZooKeeperSpec {
             });
         }
         let layout = Layout::new(segments).map_err(|error| Fault::new("path", error.to_string()))?;
-        let format = parts.query.take("format").ok_or_else(|| {
-            Fault::new("query key \"format\"", format!("missing; it is one of {}", Format::WORDS.join(", ")))
-        })?;
-        let format = format
-            .parse()
-            .map_err(|error: UnknownFormat| Fault::new("query key \"format\"", error.to_string()))?;
+        let format = match parts.query.take("format") {
+            Some(word) => word
+                .parse()
+                .map_err(|error: UnknownFormat| Fault::new("query key \"format\"", error.to_string()))?,
+            None => Format::default(),
+        };
         let session_timeout = match parts.query.take("session_timeout") {
             Some(text) => duration(&text)?,
             None => DEFAULT_SESSION_TIMEOUT,
         };
-        Ok(Self { hosts, layout, format, session_timeout })
+        let access = Access::interpret(secure, &mut parts.query)?;
+        Ok(Self { hosts, layout, format, access, session_timeout })
     }
 
-    /// What makes it a source of its own: neither the order of the hosts nor how it is watched.
+    /// What makes it a source of its own: neither the order of the hosts, nor how they are talked to, nor how
+    /// it is watched.
     pub(super) fn identity(&self) -> String {
         let mut hosts = self.hosts.clone();
         hosts.sort_unstable();
@@ -71,10 +80,12 @@ impl ZooKeeperSpec {
 }
 
 /// `host`, `host:port`, `[v6]`, `[v6]:port`.
-fn host(text: &str) -> Result<String, Fault> {
+fn host(text: &str, default_port: u16) -> Result<String, Fault> {
     let fault = |problem: String| Fault::new("hosts", problem);
     if text.contains('@') {
-        return Err(fault(format!("{text:?}: credentials do not belong into a URL")));
+        // Which are not repeated.
+        let problem = "credentials do not belong into a URL; write user=USER&password_file=FILE";
+        return Err(fault(problem.to_owned()));
     }
     let (name, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((name, rest)) => {
@@ -92,7 +103,7 @@ fn host(text: &str) -> Result<String, Fault> {
         }
     };
     let port = match port.strip_prefix(':') {
-        None if port.is_empty() => DEFAULT_PORT,
+        None if port.is_empty() => default_port,
         None => return Err(fault(format!("{text:?}: {port:?} after the address is not a port"))),
         Some(port) => port
             .parse()
@@ -137,9 +148,17 @@ mod tests {
     fn hosts_get_their_default_port() {
         let spec = zookeeper("zk://h1:2182,H2.example,[::1],[2001:db8::1]:99/d/{service}?format=serverset");
         assert_eq!(spec.hosts, ["h1:2182", "h2.example:2181", "[::1]:2181", "[2001:db8::1]:99"]);
+        let secure = zookeeper("zks://h1,h2:2182/d/{service}?ca=/ca.pem");
+        assert_eq!(secure.hosts, ["h1:2281", "h2:2182"]);
         assert_eq!(spec.format, Format::Serverset);
         assert_eq!(spec.session_timeout, DEFAULT_SESSION_TIMEOUT);
         assert_eq!(spec.layout.to_string(), "/d/{service}");
+    }
+
+    #[test]
+    fn the_format_is_found_out_unless_it_is_said() {
+        assert_eq!(zookeeper("zk://h/d/{service}").format, Format::Auto);
+        assert_eq!(zookeeper("zk://h/d/{service}?format=auto"), zookeeper("zk://h/d/{service}"));
     }
 
     #[test]
@@ -168,8 +187,8 @@ mod tests {
             ("zk://a/d//{service}?format=kingpin", "path", "a segment is empty"),
             ("zk://a/d/x-{service}?format=kingpin", "path", "a whole segment"),
             ("zk://a/d/prod?format=kingpin", "path", "{service}"),
-            ("zk://a/d/{service}", "query key \"format\"", "kingpin, serverset, hostport"),
-            ("zk://a/d/{service}?format=auto", "query key \"format\"", "\"auto\""),
+            ("zk://a/d/{service}?format=", "query key \"format\"", "kingpin, serverset, curator, hostport"),
+            ("zk://a/d/{service}?format=nerve", "query key \"format\"", "\"nerve\""),
             ("zk://a/d/{service}?format=kingpin&session_timeout=4", "query key \"session_timeout\"", "\"4\""),
             (
                 "zk://a/d/{service}?format=kingpin&session_timeout=1ms",

@@ -75,6 +75,7 @@ pub(super) fn member(
         rank: zxid(stat.czxid),
         index: zxid(stat.mzxid),
         registrations: decoded.registrations,
+        weights: decoded.weights,
         remarks: decoded.remarks.len().try_into().unwrap_or(u64::MAX),
     })
 }

@@ -14,18 +14,23 @@ use futures::FutureExt;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tokio::{
     sync::mpsc,
+    task::spawn_blocking,
     time::{Instant, sleep, sleep_until, timeout},
 };
 use tower_common::backoff::Backoff;
-use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher, SessionState, WatchedEvent};
+use zookeeper_client::{
+    AddWatchMode, Client, Error, EventType, PersistentWatcher, SessionState, WatchedEvent,
+};
 
 use super::{
+    access::Credentials,
+    diagnose::diagnose,
     reader::{ReadError, Reader, answered},
     tree::{Reread, Tree},
 };
 use crate::sources::{
     model::{Change, Input},
-    spec::ZooKeeperSpec,
+    spec::{Login, ZooKeeperSpec},
 };
 
 /// How soon a server that says nothing is given up.
@@ -104,16 +109,42 @@ impl Keeper {
     async fn connect(&self) -> Result<Client, String> {
         let session_timeout = self.spec.session_timeout;
         let hosts = self.spec.hosts.join(",");
-        let connecting = Client::connector()
+        let access = self.spec.access.clone();
+        // Secrets may be on a mount that hangs, and this thread is that of all sources.
+        let credentials = spawn_blocking(move || Credentials::read(&access)).await;
+        let credentials =
+            credentials.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        let connector = Client::connector()
             .with_session_timeout(session_timeout)
             // Beyond three fifths the library ignores it.
             .with_connection_timeout(CONNECTION_TIMEOUT.min(session_timeout / 2))
-            .with_fail_eagerly()
-            .connect(&hosts);
+            .with_fail_eagerly();
+        let connector = credentials.apply(connector).map_err(|error| error.to_string())?;
+        let connecting = async {
+            match &self.spec.access.tls {
+                Some(_) => connector.secure_connect(&hosts).await,
+                None => connector.connect(&hosts).await,
+            }
+        };
         match timeout(session_timeout, connecting).await {
             Ok(Ok(client)) => Ok(client),
-            Ok(Err(error)) => Err(format!("no server of {hosts} could be reached: {error}")),
+            Ok(Err(Error::AuthFailed)) => Err(self.refused(&hosts)),
+            Ok(Err(error)) => {
+                let tls = credentials.tls_config().map_err(|error| error.to_string())?;
+                let findings = diagnose(&self.spec.hosts, tls.as_ref()).await;
+                Err(format!("no session with {hosts}: {error}: {findings}"))
+            }
             Err(_) => Err(format!("no server of {hosts} answered within {session_timeout:?}")),
+        }
+    }
+
+    fn refused(&self, hosts: &str) -> String {
+        match &self.spec.access.login {
+            Some(Login { user, password_file, .. }) => format!(
+                "{hosts} refused user {user:?} with the password in {}: one of the two is wrong there",
+                password_file.display()
+            ),
+            None => format!("{hosts} requires a login; give user=USER&password_file=FILE"),
         }
     }
 

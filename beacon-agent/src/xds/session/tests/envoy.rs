@@ -101,7 +101,11 @@ impl<P: Wire> Envoy<P> {
                 }
                 self.answer(read.kind, &read.nonce);
             }
-            ResourceType::Listener => self.answer(read.kind, &read.nonce),
+            ResourceType::Listener
+            | ResourceType::Secret
+            | ResourceType::Runtime
+            | ResourceType::Extension
+            | ResourceType::ScopedRoute => self.answer(read.kind, &read.nonce),
             ResourceType::Route => {
                 let pieces = read.resources[0].1.trim_matches(['(', ')']);
                 let names = pieces.split(',').filter(|piece| !piece.is_empty());

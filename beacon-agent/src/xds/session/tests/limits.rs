@@ -10,10 +10,10 @@ use tower_proto::envoy::envoy::service::discovery::v3::{
 };
 
 use crate::xds::{
-    channel::{Batch, MESSAGE_BYTES},
     delta::Delta,
-    kind::ResourceType,
+    kind::{ResourceType, Scope},
     protocol::{Limits, Protocol, Received},
+    selection::{Batch, MESSAGE_BYTES},
     session::Session,
     sotw::Sotw,
     testing::{composition, script::node},
@@ -31,7 +31,7 @@ fn delta() -> DeltaDiscoveryRequest {
 
 /// The message with which a stream ends that receives these requests.
 fn refusal<P: Protocol>(requests: impl IntoIterator<Item = P::Request>) -> String {
-    let mut session = Session::<P>::new(node(), LIMITS, &composition(&["a"]));
+    let mut session = Session::<P>::new(Scope::Aggregated, node(), LIMITS, &composition(&["a"]));
     let error = requests.into_iter().find_map(|request| session.handle(request).err());
     let status = tonic::Status::from(error.expect("a refusal"));
     assert_eq!(status.code(), tonic::Code::InvalidArgument);
@@ -64,7 +64,7 @@ fn names_are_limited_in_number_and_length() {
     );
     let long = strings(&["12345678901"]);
     assert_eq!(
-        refusal::<Sotw>([DiscoveryRequest { resource_names: long.clone(), ..sotw() }]),
+        refusal::<Sotw>([DiscoveryRequest { resource_names: long, ..sotw() }]),
         "resource_names holds a name of 11 bytes; a name may have 10"
     );
     let initial = [("12345678901".to_owned(), String::new())].into();
@@ -82,15 +82,15 @@ fn locators_are_refused_rather_than_taken_for_a_wildcard() {
 
 #[test]
 fn a_name_given_repeatedly_counts_once() {
-    let mut session = Session::<Sotw>::new(node(), LIMITS, &composition(&["a"]));
+    let mut session = Session::<Sotw>::new(Scope::Aggregated, node(), LIMITS, &composition(&["a"]));
     session.handle(DiscoveryRequest { resource_names: strings(&["a"; 20]), ..sotw() }).unwrap();
     assert_eq!(session.next_batch(clock::monotonic()).unwrap().resources.len(), 1);
 }
 
 #[test]
 fn an_unknown_type_leaves_the_others_working() {
-    let mut session = Session::<Sotw>::new(node(), LIMITS, &composition(&["a"]));
-    let url = "type.googleapis.com/envoy.service.runtime.v3.Runtime".to_owned();
+    let mut session = Session::<Sotw>::new(Scope::Aggregated, node(), LIMITS, &composition(&["a"]));
+    let url = "type.googleapis.com/envoy.service.health.v3.Capability".to_owned();
     let unknown = DiscoveryRequest { type_url: url.clone(), ..Default::default() };
     assert_eq!(session.handle(unknown), Ok(Received::UnknownType(url)));
     assert!(session.next_batch(clock::monotonic()).is_none());
@@ -102,7 +102,7 @@ fn an_unknown_type_leaves_the_others_working() {
 fn names_are_opaque() {
     let names = ["/", "a:b", "[::]:8080", "?x=%20|", "ü ñ", "*a", "xdstp://x/y?a=b"];
     let composition = composition(&names);
-    let mut session = Session::<Delta>::new(node(), Limits::default(), &composition);
+    let mut session = Session::<Delta>::new(Scope::Aggregated, node(), Limits::default(), &composition);
     session.handle(DeltaDiscoveryRequest { resource_names_subscribe: strings(&names), ..delta() }).unwrap();
     let batch = session.next_batch(clock::monotonic()).unwrap();
     let got: std::collections::BTreeSet<&str> = batch.resources.iter().map(|r| &*r.name).collect();
@@ -139,15 +139,15 @@ fn large_answers_come_in_messages_that_fit() {
     let composition = sized(&sizes);
     let names: Vec<String> = composition.assignments.keys().map(ToString::to_string).collect();
 
-    let mut session = Session::<Sotw>::new(node(), Limits::default(), &composition);
+    let mut session = Session::<Sotw>::new(Scope::Aggregated, node(), Limits::default(), &composition);
     session.handle(DiscoveryRequest { resource_names: names.clone(), ..sotw() }).unwrap();
     check_split(&drain(&mut session), &sizes);
 
-    let mut session = Session::<Delta>::new(node(), Limits::default(), &composition);
+    let mut session = Session::<Delta>::new(Scope::Aggregated, node(), Limits::default(), &composition);
     session.handle(DeltaDiscoveryRequest { resource_names_subscribe: names, ..delta() }).unwrap();
     check_split(&drain(&mut session), &sizes);
 
-    let mut session = Session::<Delta>::new(node(), Limits::default(), &composition);
+    let mut session = Session::<Delta>::new(Scope::Aggregated, node(), Limits::default(), &composition);
     let type_url = ResourceType::Cluster.url().to_owned();
     session.handle(DeltaDiscoveryRequest { type_url, ..Default::default() }).unwrap();
     check_split(&drain(&mut session), &sizes);
@@ -155,7 +155,8 @@ fn large_answers_come_in_messages_that_fit() {
 
 #[test]
 fn all_clusters_come_in_one_message_of_state_of_the_world() {
-    let mut session = Session::<Sotw>::new(node(), Limits::default(), &sized(&[1 << 20; 5]));
+    let mut session =
+        Session::<Sotw>::new(Scope::Aggregated, node(), Limits::default(), &sized(&[1 << 20; 5]));
     let type_url = ResourceType::Cluster.url().to_owned();
     session.handle(DiscoveryRequest { type_url, ..Default::default() }).unwrap();
     let batches = drain(&mut session);

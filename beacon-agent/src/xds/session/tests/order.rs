@@ -97,10 +97,14 @@ fn a_rejected_cluster_has_no_route() {
          world a b c d
          < CDS c d
          nack CDS
+         < CDS c
+         nack CDS              # it is c
+         < CDS d
+         ack CDS
+         << RDS egress(a,b,d)
          quiet
          world a b c:2 d
-         < CDS c:2 d           # d may be missing as well
-         ack CDS
+         << CDS c:2
          << RDS egress(a,b,c,d)
          quiet"
     ));
@@ -307,6 +311,36 @@ fn what_was_asked_for_is_never_held_back() {
          quiet
          ack EDS
          << EDS a:2",
+    );
+}
+
+#[test]
+fn content_that_went_out_with_an_answer_and_back_is_sent_again() {
+    check_sotw(
+        "world a
+         > CDS
+         < CDS a
+         world a:2
+         quiet
+         > CDS +* +a nonce:
+         < CDS a:2
+         world a
+         ack CDS
+         << CDS a
+         quiet",
+    );
+    check_delta(
+        "world a
+         > EDS +a
+         < EDS a
+         world a:1.2
+         quiet
+         > EDS +a
+         < EDS a:2
+         world a
+         ack EDS
+         << EDS a
+         quiet",
     );
 }
 

@@ -20,6 +20,9 @@ use crate::xds::{
 
 const SERVICES: [&str; 4] = ["a", "b", "c", "d"];
 
+const KINDS: [ResourceType; 4] =
+    [ResourceType::Cluster, ResourceType::Endpoint, ResourceType::Listener, ResourceType::Route];
+
 /// What may happen.
 #[derive(Debug, Clone)]
 enum Event {
@@ -49,7 +52,7 @@ enum Nonce {
 fn event() -> impl Strategy<Value = Event> {
     let service = 0..SERVICES.len();
     let revisions = prop::option::weighted(0.7, prop::array::uniform3(1_u32..4));
-    let kind = prop::sample::select(ResourceType::ALL.to_vec());
+    let kind = prop::sample::select(KINDS.to_vec());
     // An index beyond the services is the wildcard.
     let names = prop::collection::vec(0..=SERVICES.len(), 0..3);
     let nonce =
@@ -218,7 +221,8 @@ impl<P: Wire> Client<P> {
         self.conversation.world.services = everything.into();
         self.conversation.update();
         self.settle();
-        self.conversation.world.services = before;
+        // In content that nobody has rejected: what was, is not sent again.
+        self.conversation.world.services = before.into_keys().map(|service| (service, [30; 3])).collect();
         self.conversation.update();
         self.settle();
         let world = &self.conversation.world.services;
@@ -238,6 +242,10 @@ impl<P: Wire> Client<P> {
                     world.iter().map(|(name, r)| (name.clone(), r[1].to_string())).collect()
                 }
                 ResourceType::Listener => [("egress".to_owned(), "1".to_owned())].into(),
+                other @ (ResourceType::Secret
+                | ResourceType::Runtime
+                | ResourceType::Extension
+                | ResourceType::ScopedRoute) => unreachable!("{other:?} is not asked for"),
                 ResourceType::Route => [("egress".to_owned(), format!("({})", pieces.join(",")))].into(),
             };
             let wildcard = self.conversation.session.is_wildcard(*kind);

@@ -13,8 +13,8 @@ use crate::xds::{
 
 #[test]
 fn after_a_rejection_the_next_response_names_all_that_may_be_missing() {
-    // b is bad; a, c and the removal of x may have been applied or not. Going back to what was there
-    // before has to undo all of it.
+    // b is bad; a, c and the removal of x may have been applied or not. All of it is undone, except for
+    // what is on trial.
     check_delta(
         "world a b x
          > CDS
@@ -22,9 +22,10 @@ fn after_a_rejection_the_next_response_names_all_that_may_be_missing() {
          world a:2 b:2 c
          < CDS a:2 b:2 c -x
          nack CDS
-         quiet
-         world a b x
-         << CDS a b x -c
+         < CDS a:2 b -x        # c was never there, and waits
+         world a b x           # and back, in the middle of it
+         ack CDS
+         << CDS a x -c
          quiet",
     );
     // A further change repairs, too.
@@ -34,11 +35,13 @@ fn after_a_rejection_the_next_response_names_all_that_may_be_missing() {
          << CDS a b x
          world a:2 b:2 c
          < CDS a:2 b:2 c -x
-         nack CDS
          world a:2 b:3 c
-         << CDS a:2 b:3 c -x
+         nack CDS
+         << CDS a:2 b:3 -x
+         << CDS c
          quiet",
     );
+    // Each by itself, where a bad one may have cost a good one its update.
     check_sotw(
         "world a b
          > EDS +a +b
@@ -46,9 +49,10 @@ fn after_a_rejection_the_next_response_names_all_that_may_be_missing() {
          world a:1.2 b:1.2
          < EDS a:2 b:2
          nack EDS
-         quiet
-         world a:1.2 b
-         << EDS a:2 b
+         << EDS a:2
+         < EDS b:2
+         nack EDS
+         << EDS b
          quiet",
     );
 }
@@ -127,7 +131,11 @@ fn an_older_response_can_be_rejected_while_a_newer_one_waits() {
          ack EDS 2
          quiet
          world a b:1.2
-         << EDS a b:2          # a may be missing
+         << EDS b:2
+         > EDS +a
+         << EDS -a             # what it asks for is answered, and not by what it rejected
+         world a:1.2 b:1.2
+         << EDS a:2
          quiet",
     );
 }

@@ -88,8 +88,16 @@ impl Registrations {
             self.endpoints.claim(key.clone(), claim, index, &mut self.problems);
         }
         *self.members.entry(place.clone()).or_default() += 1;
-        let entry =
-            Entry { path: path.clone(), place, service, rank, index, registrations: Vec::new(), remarks: 0 };
+        let entry = Entry {
+            path: path.clone(),
+            place,
+            service,
+            rank,
+            index,
+            registrations: Vec::new(),
+            weights: Vec::new(),
+            remarks: 0,
+        };
         self.entries.insert(path, Held { entry, claimed });
     }
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::sources::format::{Factor, Select, WeightRule};
 
 /// One znode, as it may be at some time: absent, malformed, or with an address.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +21,15 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
+/// The last ones are vectors, which weigh one of the members.
 fn member(member: u8, contents: u8, rank: u64, index: u64) -> Entry {
-    entry(&format!("/d/web/{member}"), rank, index, &[&format!("10.0.0.{contents}:80")])
+    let path = format!("/d/web/{member}");
+    if member < 3 {
+        return entry(&path, rank, index, &[&format!("10.0.0.{contents}:80")]);
+    }
+    let select = Select::Member((contents % 3).to_string().into());
+    let rule = WeightRule { select, factor: Factor::Times(f64::from(member)) };
+    Entry { weights: vec![rule], ..entry(&path, rank, index, &[]) }
 }
 
 proptest! {

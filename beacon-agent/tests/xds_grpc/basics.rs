@@ -1,178 +1,19 @@
-//! The xDS service over gRPC: what the protocol's logic, tested by itself, does not show.
+//! What a client gets, what of it is seen, and how streams end.
 
-use std::{collections::HashMap, future::Future, net::SocketAddr, sync::Arc, time::Duration};
-
-use beacon_agent::xds::{self, Clients, Metrics, Mode, Options, ResourceType};
-use bytes::Bytes;
+use beacon_agent::xds::{self, Mode, ResourceType};
 use futures::StreamExt;
-use prometheus_client::registry::Registry;
 use prost::Message;
-use tokio::{
-    net::TcpListener,
-    sync::{mpsc, watch},
-    time::timeout,
-};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::{
-    Code, Status, Streaming,
-    transport::{Channel, Server, server::TcpIncoming},
-};
-use tower_common::view::{Composition, Layer, XdsResource};
+use tonic::Code;
+use tower_common::view::Composition;
 use tower_proto::envoy::{
     envoy::{
-        config::{core::v3::Node, endpoint::v3::ClusterLoadAssignment, listener::v3::Listener},
-        service::discovery::v3::{
-            DeltaDiscoveryRequest, DeltaDiscoveryResponse, DiscoveryRequest, DiscoveryResponse,
-            aggregated_discovery_service_client::AggregatedDiscoveryServiceClient,
-        },
+        config::listener::v3::Listener,
+        service::discovery::v3::{DeltaDiscoveryRequest, DiscoveryRequest},
     },
-    google::{
-        protobuf::{Struct, Value, value::Kind},
-        rpc,
-    },
+    google::{protobuf::value::Kind, rpc},
 };
 
-const DEADLINE: Duration = Duration::from_secs(20);
-
-/// A server, and what a test has in its hands.
-struct World {
-    compositions: watch::Sender<Composition>,
-    clients: Clients,
-    registry: Registry,
-    address: SocketAddr,
-}
-
-/// One stream: requests in, responses out.
-struct Stream<Request, Response> {
-    requests: mpsc::Sender<Request>,
-    responses: Streaming<Response>,
-}
-
-impl World {
-    async fn new(composition: Composition) -> Self {
-        let (compositions, receiver) = watch::channel(composition);
-        let clients = Clients::new();
-        let mut registry = Registry::default();
-        let service = xds::service(Options {
-            identifier: "beacon/test".to_owned(),
-            egress: "127.0.0.1:5875".parse().unwrap(),
-            compositions: receiver,
-            clients: clients.clone(),
-            metrics: Metrics::new(&mut registry),
-        });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let incoming = TcpIncoming::from(listener);
-        tokio::spawn(Server::builder().add_service(service).serve_with_incoming(incoming));
-        Self { compositions, clients, registry, address }
-    }
-
-    async fn connect(&self) -> AggregatedDiscoveryServiceClient<Channel> {
-        let url = format!("http://{}", self.address);
-        AggregatedDiscoveryServiceClient::connect(url).await.unwrap()
-    }
-
-    async fn sotw(&self) -> Stream<DiscoveryRequest, DiscoveryResponse> {
-        let (requests, receiver) = mpsc::channel(16);
-        let requested = ReceiverStream::new(receiver);
-        let responses = self.connect().await.stream_aggregated_resources(requested).await.unwrap();
-        Stream { requests, responses: responses.into_inner() }
-    }
-
-    async fn delta(&self) -> Stream<DeltaDiscoveryRequest, DeltaDiscoveryResponse> {
-        let (requests, receiver) = mpsc::channel(16);
-        let requested = ReceiverStream::new(receiver);
-        let responses = self.connect().await.delta_aggregated_resources(requested).await.unwrap();
-        Stream { requests, responses: responses.into_inner() }
-    }
-
-    /// Waits until the list of clients is as it should be.
-    async fn clients_are(&self, expected: impl Fn(&[xds::clients::Client]) -> bool) {
-        let mut changes = self.clients.changes();
-        let seen = async {
-            while !expected(&self.clients.snapshot()) {
-                changes.changed().await.unwrap();
-            }
-        };
-        if timeout(DEADLINE, seen).await.is_err() {
-            panic!("the clients are {:?}", self.clients.snapshot());
-        }
-    }
-
-    fn metric(&self, name: &str) -> String {
-        let mut text = String::new();
-        prometheus_client::encoding::text::encode(&mut text, &self.registry).unwrap();
-        let line = text.lines().find(|line| line.starts_with(name));
-        line.map(|line| line[name.len()..].trim().to_owned()).unwrap_or_default()
-    }
-}
-
-impl<Request, Response> Stream<Request, Response> {
-    async fn send(&self, request: Request) {
-        self.requests.send(request).await.ok().expect("the stream is open");
-    }
-
-    async fn next(&mut self) -> Response {
-        within(self.responses.next()).await.expect("a response").expect("no error")
-    }
-
-    async fn error(&mut self) -> Status {
-        loop {
-            match within(self.responses.next()).await {
-                Some(Ok(_)) => {}
-                Some(Err(status)) => return status,
-                None => panic!("the stream ended without an error"),
-            }
-        }
-    }
-}
-
-async fn within<T>(future: impl Future<Output = T>) -> T {
-    timeout(DEADLINE, future).await.expect("within the deadline")
-}
-
-/// Services, with so many bytes of content.
-fn composition(services: &[(&str, usize)]) -> Composition {
-    let layer = services.iter().map(|(name, size)| {
-        let named = ClusterLoadAssignment { cluster_name: (*name).to_owned(), ..Default::default() };
-        let mut body = named.encode_to_vec();
-        body.resize(body.len() + size, 0);
-        let resource = XdsResource::from_body((*name).into(), Bytes::from(body));
-        (resource.name.clone(), resource)
-    });
-    let layer: Layer = Arc::new(layer.collect());
-    Composition { complete: true, clusters: layer.clone(), assignments: layer.clone(), virtual_hosts: layer }
-}
-
-fn node(agent: &str, port: Option<Kind>) -> Option<Node> {
-    let entry = |kind| ("tower.egress_port".to_owned(), Value { kind: Some(kind) });
-    let fields: HashMap<String, Value> = port.map(entry).into_iter().collect();
-    Some(Node {
-        id: "node-1".to_owned(),
-        cluster: "edge".to_owned(),
-        user_agent_name: agent.to_owned(),
-        metadata: Some(Struct { fields }),
-        ..Default::default()
-    })
-}
-
-fn sotw(kind: ResourceType, names: &[&str]) -> DiscoveryRequest {
-    DiscoveryRequest {
-        node: node("envoy", None),
-        type_url: kind.url().to_owned(),
-        resource_names: names.iter().map(|&name| name.to_owned()).collect(),
-        ..Default::default()
-    }
-}
-
-fn delta(kind: ResourceType, names: &[&str]) -> DeltaDiscoveryRequest {
-    DeltaDiscoveryRequest {
-        node: node("envoy", None),
-        type_url: kind.url().to_owned(),
-        resource_names_subscribe: names.iter().map(|&name| name.to_owned()).collect(),
-        ..Default::default()
-    }
-}
+use crate::support::{Stream, World, composition, delta, node, sotw, within};
 
 #[tokio::test]
 async fn a_client_gets_what_it_asks_for_and_then_what_changes() {
@@ -222,7 +63,10 @@ async fn a_rejection_is_seen_and_a_stream_that_ends_is_gone() {
         })
         .await;
     let client = world.clients.snapshot().remove(0);
-    assert_eq!((client.node_id.as_str(), client.mode, client.peer.is_some()), ("node-1", Mode::Delta, true));
+    assert_eq!(
+        (client.node_id.as_str(), client.mode, matches!(client.peer, xds::Peer::Tcp(Some(_)))),
+        ("node-1", Mode::Delta, true)
+    );
     assert_eq!(world.metric("xds_nacks_total{type=\"cds\",reason=\"content\"}"), "1");
     assert_eq!(world.metric("xds_streams{mode=\"delta\"}"), "1");
     drop(stream);

@@ -1,0 +1,79 @@
+//! The listeners and routes of gRPC's targets, for the names that one client asks for.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use tower_common::view::{Composition, Layer, XdsResource, grpc};
+
+use super::kind::ResourceType;
+
+/// What a client's targets need besides clusters and endpoints.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    listeners: Resolved,
+    routes: Resolved,
+}
+
+/// Resources by the names that were asked for, and what they were made of.
+#[derive(Debug, Default)]
+struct Resolved {
+    layer: Layer,
+    names: BTreeSet<Arc<str>>,
+    pieces: Layer,
+}
+
+impl Targets {
+    /// What there is of these names now.
+    pub(super) fn resolve(
+        &mut self,
+        kind: ResourceType,
+        names: &BTreeSet<Arc<str>>,
+        composition: &Composition,
+    ) {
+        match kind {
+            ResourceType::Listener => {
+                self.listeners.resolve(names, composition, |target, _| Some(grpc::listener(target)));
+            }
+            ResourceType::Route => self.routes.resolve(names, composition, grpc::routes),
+            ResourceType::Secret
+            | ResourceType::Runtime
+            | ResourceType::Cluster
+            | ResourceType::Endpoint
+            | ResourceType::Extension
+            | ResourceType::ScopedRoute => {}
+        }
+    }
+
+    pub(super) fn listeners(&self) -> &Layer {
+        &self.listeners.layer
+    }
+
+    pub(super) fn routes(&self) -> &Layer {
+        &self.routes.layer
+    }
+}
+
+impl Resolved {
+    fn resolve(
+        &mut self,
+        names: &BTreeSet<Arc<str>>,
+        composition: &Composition,
+        make: impl Fn(&str, &XdsResource) -> Option<XdsResource>,
+    ) {
+        if self.names == *names && Arc::ptr_eq(&self.pieces, &composition.virtual_hosts) {
+            return;
+        }
+        let resources = names.iter().filter_map(|target| {
+            let piece = composition.virtual_hosts.get(grpc::service_of(composition, target)?)?;
+            Some((target.clone(), make(target, piece)?))
+        });
+        let layer: BTreeMap<_, _> = resources.collect();
+        if layer != *self.layer {
+            self.layer = Arc::new(layer);
+        }
+        self.names.clone_from(names);
+        self.pieces = composition.virtual_hosts.clone();
+    }
+}

@@ -1,0 +1,193 @@
+//! What the real Envoy makes of content that it cannot take. Discovery alone never makes such content.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use anyhow::{Result, ensure};
+use beacon_agent::{
+    bootstrap::bootstrap,
+    options::{BootstrapOptions, XdsMode},
+    xds::ResourceType,
+};
+use prost::Message;
+use tower_common::view::{
+    Composition, XdsResource, assignment::assignment, cluster::default_cluster, route::default_virtual_host,
+};
+use tower_proto::{
+    envoy::{
+        envoy::{
+            config::{
+                cluster::v3::Cluster,
+                route::v3::{RouteMatch, VirtualHost, route_match::PathSpecifier},
+            },
+            r#type::matcher::v3::RegexMatcher,
+        },
+        google::protobuf,
+    },
+    v1,
+};
+use tower_tests::{Envoy, Protocol, Upstream, eventually, ports::free_port};
+
+use crate::support::World;
+
+const SOON: Duration = Duration::from_secs(20);
+const MODES: [XdsMode; 4] = [XdsMode::Delta, XdsMode::Sotw, XdsMode::DeltaPerType, XdsMode::SotwPerType];
+
+/// Services, each with one upstream.
+struct Mesh {
+    composition: Composition,
+}
+
+impl Mesh {
+    fn new(upstreams: &[(&str, &Upstream)]) -> Self {
+        let layer = |make: &dyn Fn(&str, &Upstream) -> XdsResource| {
+            let resources = upstreams.iter().map(|(name, upstream)| make(name, upstream));
+            let named = resources.map(|resource| (resource.name.clone(), resource));
+            Arc::new(named.collect::<BTreeMap<_, _>>())
+        };
+        let endpoint = |upstream: &Upstream| v1::Endpoint {
+            address: upstream.address().ip().to_string(),
+            port: upstream.address().port().into(),
+            ..Default::default()
+        };
+        let composition = Composition {
+            complete: true,
+            clusters: layer(&|name, _| default_cluster(name)),
+            assignments: layer(&|name, upstream| assignment(name, [endpoint(upstream)].iter())),
+            virtual_hosts: layer(&|name, _| default_virtual_host(name, name)),
+            ..Composition::default()
+        };
+        Self { composition }
+    }
+
+    /// Changes every cluster; those of `bad` so that no Envoy can take them.
+    fn change_clusters(&mut self, seconds: i64, bad: &[&str]) {
+        for (name, held) in Arc::make_mut(&mut self.composition.clusters) {
+            let mut cluster = Cluster::decode(held.body.clone()).unwrap();
+            let seconds = if bad.contains(&&**name) { -1 } else { seconds };
+            cluster.connect_timeout = Some(protobuf::Duration { seconds, nanos: 0 });
+            *held = XdsResource::new(name, &cluster);
+        }
+    }
+
+    /// Changes every virtual host; those of `bad` so that no Envoy can take them.
+    fn change_virtual_hosts(&mut self, domain: &str, bad: &[&str]) {
+        for (name, held) in Arc::make_mut(&mut self.composition.virtual_hosts) {
+            let mut host = VirtualHost::decode(held.body.clone()).unwrap();
+            host.domains = vec![name.to_string(), format!("{name}.{domain}")];
+            let path = if bad.contains(&&**name) {
+                PathSpecifier::SafeRegex(RegexMatcher { regex: "(".to_owned(), ..Default::default() })
+            } else {
+                PathSpecifier::Prefix("/".to_owned())
+            };
+            host.routes[0].r#match = Some(RouteMatch { path_specifier: Some(path), ..Default::default() });
+            *held = XdsResource::new(name, &host);
+        }
+    }
+}
+
+async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
+    let egress_port = free_port();
+    let options = BootstrapOptions {
+        node_id: format!("{mode:?}-{egress_port}"),
+        node_cluster: "test".to_owned(),
+        xds_address: world.address,
+        xds_socket: None,
+        mode,
+        admin_port: 0,
+        local_service: None,
+        zone: String::new(),
+        egress_port: Some(egress_port),
+    };
+    let envoy = Envoy::start("envoy", &bootstrap(&options).to_string(), Some(egress_port)).await?;
+    envoy.wait_ready(SOON).await?;
+    Ok(envoy)
+}
+
+/// What is kept from each client: (type, name).
+fn quarantined(world: &World) -> Vec<Vec<(ResourceType, String)>> {
+    let clients = world.clients.snapshot();
+    let kept = clients.iter().map(|client| {
+        client.quarantined.iter().map(|kept| (kept.r#type, kept.name.clone())).collect::<Vec<_>>()
+    });
+    kept.filter(|kept| !kept.is_empty()).collect()
+}
+
+/// Waits until each host is answered by this upstream.
+async fn answered(envoy: &Envoy, hosts: &[(&str, &str)]) {
+    for (host, name) in hosts {
+        eventually(SOON, format!("{host} is answered by {name}"), async || {
+            let tally = envoy.caller(Protocol::Http1).tally(host, 3).await?;
+            ensure!(tally.is_exactly(&[name]), "{tally}");
+            Ok(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_bad_virtual_host_costs_its_own_service_only() -> Result<()> {
+    let (alpha, beta) = (Upstream::start("alpha").await?, Upstream::start("beta").await?);
+    let upstreams = [("a", &alpha), ("b", &beta), ("c", &alpha), ("d", &beta)];
+    for mode in MODES {
+        let mut mesh = Mesh::new(&upstreams);
+        let world = World::new(mesh.composition.clone()).await;
+        let envoy = envoy(&world, mode).await?;
+        answered(&envoy, &[("a", "alpha"), ("b", "beta"), ("c", "alpha"), ("d", "beta")]).await;
+        mesh.change_virtual_hosts("new", &["c"]);
+        world.compositions.send(mesh.composition.clone())?;
+        answered(&envoy, &[("a.new", "alpha"), ("b.new", "beta"), ("d.new", "beta")]).await;
+        answered(&envoy, &[("c", "alpha")]).await;
+        eventually(SOON, "c alone is kept back", async || {
+            let kept = quarantined(&world);
+            ensure!(kept == [[(ResourceType::Route, "c".to_owned())]], "{kept:?}");
+            Ok(())
+        })
+        .await;
+        // A fresh Envoy gets all but what it cannot take.
+        let fresh = self::envoy(&world, mode).await?;
+        answered(&fresh, &[("a.new", "alpha"), ("b.new", "beta"), ("d.new", "beta")]).await;
+        mesh.change_virtual_hosts("newer", &[]);
+        world.compositions.send(mesh.composition.clone())?;
+        for envoy in [&envoy, &fresh] {
+            answered(envoy, &[("a.newer", "alpha"), ("c.newer", "alpha")]).await;
+        }
+        assert!(quarantined(&world).is_empty());
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bad_cluster_costs_its_own_service_only() -> Result<()> {
+    let (alpha, beta) = (Upstream::start("alpha").await?, Upstream::start("beta").await?);
+    let upstreams = [("a", &alpha), ("b", &beta), ("c", &alpha), ("d", &beta)];
+    for mode in MODES {
+        let mut mesh = Mesh::new(&upstreams);
+        let world = World::new(mesh.composition.clone()).await;
+        let envoy = envoy(&world, mode).await?;
+        let all = [("a", "alpha"), ("b", "beta"), ("c", "alpha"), ("d", "beta")];
+        answered(&envoy, &all).await;
+        mesh.change_clusters(7, &["b"]);
+        world.compositions.send(mesh.composition.clone())?;
+        eventually(SOON, "all but b have changed, and b is kept back", async || {
+            let kept = quarantined(&world);
+            ensure!(kept == [[(ResourceType::Cluster, "b".to_owned())]], "{kept:?}");
+            let dump = envoy.admin_get("/config_dump").await?.body;
+            let timeouts = [dump.matches(r#""connect_timeout": "7s""#).count(), dump.matches("-1s").count()];
+            ensure!(timeouts == [3, 0], "{timeouts:?}");
+            Ok(())
+        })
+        .await;
+        answered(&envoy, &all).await;
+        mesh.change_clusters(8, &[]);
+        world.compositions.send(mesh.composition.clone())?;
+        eventually(SOON, "all have changed", async || {
+            let dump = envoy.admin_get("/config_dump").await?.body;
+            let changed = dump.matches(r#""connect_timeout": "8s""#).count();
+            ensure!(changed == 4 && quarantined(&world).is_empty(), "{changed}");
+            Ok(())
+        })
+        .await;
+        answered(&envoy, &all).await;
+    }
+    Ok(())
+}

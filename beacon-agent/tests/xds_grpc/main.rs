@@ -1,0 +1,7 @@
+//! The xDS services over gRPC: what the protocol's logic, tested by itself, does not show.
+
+mod basics;
+mod dumps;
+mod envoy;
+mod support;
+mod transport;
