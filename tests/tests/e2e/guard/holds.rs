@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use serde_json::json;
 use tokio::time::Instant;
-use tower_tests::{Upstream, ZooKeeper, eventually};
+use tower_tests::{Tower, Upstream, ZooKeeper, eventually};
 
 use super::{answered_by_nobody, hold, kept, list, options};
 use crate::{
@@ -126,12 +126,32 @@ async fn a_mass_expiry_is_held_survives_a_restart_and_is_released_by_an_operator
     let reason = json!({ "reason": "they are gone for good" });
     let released = mesh.tower.http_post("/api/v1/holds/zk-1/release", &reason).await?.ok()?.json()?;
     assert_eq!(released["released_endpoints"], 2);
-    // What was acknowledged is true after a kill at once, too.
+    answered_by_nobody(&callers, SERVICE).await;
     mesh.tower.kill();
     mesh.tower.restart().await?;
-    answered_by_nobody(&callers, SERVICE).await;
+    mesh.tower.wait_ready(SOON).await?;
+    assert!(list(&mesh.tower, "services/web/endpoints").await?.is_empty());
     assert!(list(&mesh.tower, "holds").await?.is_empty());
     assert!(mesh.tower.log().contains("they are gone for good"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_release_that_was_acknowledged_survives_a_kill_at_once() -> Result<()> {
+    let registry = ZooKeeper::shared().await?.root().await?;
+    registry.create(&member("one"), b"127.0.0.1:1").await?;
+    let mut tower = Tower::start(options(&registry.discovery("hostport"), "10m")).await?;
+    tower.wait_ready(SOON).await?;
+    // The snapshot of before is what a kill leaves.
+    kept(&tower, "zk.snapshot", "127.0.0.1").await;
+    registry.delete(&member("one")).await?;
+    eventually(SOON, "it is held", async || hold(&tower).await).await;
+    tower.http_post("/api/v1/holds/zk-1/release", &json!({})).await?.ok()?;
+    tower.kill();
+    tower.restart().await?;
+    tower.wait_ready(SOON).await?;
+    assert!(list(&tower, "services/web/endpoints").await?.is_empty());
+    assert!(list(&tower, "holds").await?.is_empty());
     Ok(())
 }
 

@@ -137,13 +137,16 @@ impl Quarantine {
     }
 }
 
-/// The position after adopting what was found. An earlier time of the same history is told from the first
-/// one by a suffix: who has seen the first one must not think that it knows better.
+/// The position after adopting what was found. An earlier time of the same history, or nothing at all, is
+/// told from the history itself by a suffix: who has seen that must not think that it knows better.
 pub(super) fn adopted(held: &Position, load: &Load) -> Position {
-    let Some(found) = &load.incarnation else { return held.clone() };
     let (history, again) = split(&held.incarnation);
-    let incarnation = if history == found { format!("{found}{AGAIN}{}", again + 1) } else { found.clone() };
-    Position { incarnation, index: load.index }
+    let anew = || format!("{history}{AGAIN}{}", again + 1);
+    match &load.incarnation {
+        Some(found) if found != history => Position { incarnation: found.clone(), index: load.index },
+        Some(_) => Position { incarnation: anew(), index: load.index },
+        None => Position { incarnation: anew(), index: held.index },
+    }
 }
 
 /// Whether a reading of this incarnation is of the history that the position counts in.

@@ -352,7 +352,9 @@ impl Registrations {
         let there = self.entries.range(Arc::from(prefix.as_str())..).map(|(path, _)| path);
         let there: Vec<_> = there.take_while(|path| path.starts_with(&prefix)).cloned().collect();
         for path in there {
-            if let Some(held) = self.entries.get_mut(&path) {
+            // What was restored says nothing of its own until it has been read.
+            let said = |held: &&mut Held| !held.entry.registrations.is_empty();
+            if let Some(held) = self.entries.get_mut(&path).filter(said) {
                 let claimed = std::mem::take(&mut held.claimed);
                 let index = index.max(held.entry.index);
                 self.claim_all(&path, claimed, index);
@@ -369,13 +371,12 @@ impl Registrations {
                 Host::Ip(address) => std::slice::from_ref(address),
                 Host::Name(name) => self.names.addresses(name),
             };
-            let in_service = takes_traffic(registration.state, registration.weight);
             for address in addresses {
                 let key = EndpointKey::new(&entry.service, *address, registration);
                 // The main endpoint stands first, and is not replaced by a later one with the same key.
                 claims.entry(key).or_insert_with(|| {
                     let weighed = self.weights.weigh(&entry.place, path, *address, registration);
-                    (in_service, body(*address, &weighed))
+                    (takes_traffic(weighed.state, weighed.weight), body(*address, &weighed))
                 });
             }
         }

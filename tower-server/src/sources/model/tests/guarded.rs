@@ -110,7 +110,7 @@ fn a_root_that_goes_event_by_event_takes_nothing_with_it() {
     assert_eq!((fixture.services(), fixture.endpoints("web").len()), (vec!["web".to_owned()], 8));
     assert_eq!((fixture.state(), fixture.held()), (v1::SourceState::Stale, 0), "not even judged");
 
-    assert_eq!(fixture.model.adopt("none").unwrap().incarnation, "i1");
+    assert_eq!(fixture.model.adopt("none").unwrap().incarnation, "i1+1");
     fixture.publish();
     assert!(fixture.store.is_empty());
     assert_eq!(fixture.state(), v1::SourceState::Live);
