@@ -216,7 +216,15 @@ impl Delivery {
                 (held.key().clone(), origin)
             }));
         }
-        sources.retain(|status| follows(&status.source));
+        sources.retain_mut(|status| {
+            if standing(&status.source) == Standing::Keep {
+                // What is kept is as of the position at which it was told: only a source that has moved
+                // beyond that can say that it is gone.
+                let held = store.source(&status.source).and_then(|held| held.position.clone());
+                status.position = held.or(status.position.take());
+            }
+            follows(&status.source)
+        });
         if everything {
             store.retain_sources(|source| named.contains(source));
         }

@@ -113,6 +113,21 @@ fn at_an_equal_position_nothing_is_removed_until_it_moves_on() {
 }
 
 #[test]
+fn what_is_kept_at_an_equal_position_goes_when_a_delivery_moves_on() {
+    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    full(&mut mirror, at(9), std::slice::from_ref(&web));
+    // This Tower has let it go without moving.
+    full(&mut mirror, at(9), &[]);
+    assert_eq!(services(&mirror), ["web"]);
+    deliver(&mut mirror, delivery(Scope::Changes, vec![api.clone()], std::slice::from_ref(&api), at(10)));
+    assert_eq!(services(&mirror), ["api", "web"]);
+    assert!(mirror.take_comparison().is_some());
+    let buckets = Scope::Buckets { count: 1, numbers: vec![0] };
+    deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(10)));
+    assert_eq!(services(&mirror), ["api"]);
+}
+
+#[test]
 fn what_differs_from_tower_is_not_served_until_it_has_been_compared() {
     let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
     full(&mut mirror, at(1), std::slice::from_ref(&web));
