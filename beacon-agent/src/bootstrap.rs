@@ -7,7 +7,7 @@ use tower_common::view::BEACON;
 use crate::options::{BootstrapOptions, XdsMode};
 
 /// The Envoy cluster that stands for this Envoy's neighbours.
-const LOCAL: &str = "local";
+const LOCAL: &str = "tower:local";
 
 /// The configuration as JSON, which is YAML as well, so Envoy reads it from a file of either ending.
 pub fn bootstrap(options: &BootstrapOptions) -> Value {
@@ -158,11 +158,11 @@ mod tests {
             ..options(XdsMode::Delta)
         };
         let config = bootstrap(&local);
-        assert_eq!(config["cluster_manager"]["local_cluster_name"], "local");
+        assert_eq!(config["cluster_manager"]["local_cluster_name"], LOCAL);
         assert_eq!(config["node"]["locality"]["zone"], "a");
         let clusters = config["static_resources"]["clusters"].as_array().unwrap();
         assert_eq!(clusters[0]["eds_cluster_config"]["service_name"], "web");
-        assert_eq!((clusters.len(), &clusters[1]["name"]), (2, &json!("beacon")));
+        assert_eq!((clusters.len(), &clusters[1]["name"]), (2, &json!(BEACON)));
     }
 
     #[test]

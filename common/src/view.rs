@@ -28,8 +28,9 @@ use crate::resource::Version;
 /// The name of the listener, and of the route configuration, for calls that leave the host.
 pub const EGRESS: &str = "egress";
 
-/// The Envoy cluster that is the Beacon, in each Envoy's bootstrap.
-pub const BEACON: &str = "beacon";
+/// The name that an Envoy's bootstrap gives to the cluster of the Beacon. No service can have it: it could be
+/// no host name.
+pub const BEACON: &str = "tower:beacon";
 
 /// One xDS resource, serialized.
 #[derive(Clone, PartialEq, Eq)]

@@ -33,8 +33,8 @@ const ANSWER: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct ZooKeeper {
     port: u16,
-    data: PathBuf,
     login: Option<Login>,
+    data: PathBuf,
     arguments: Vec<String>,
     /// Only for a server that nobody will drop.
     litter: Option<PathBuf>,
@@ -160,7 +160,7 @@ impl ZooKeeper {
         arguments.push("org.apache.zookeeper.server.quorum.QuorumPeerMain".to_owned());
         arguments.push(configuration.to_string_lossy().into_owned());
         let log = Log::new("zookeeper", folder);
-        Ok(Self { port, data, login: None, arguments, litter: None, server: None, log, _folder: None })
+        Ok(Self { port, login: None, data, arguments, litter: None, server: None, log, _folder: None })
     }
 
     fn secure(&mut self, folder: &Path, port: u16, authority: &Authority, login: &Login) -> Result<()> {

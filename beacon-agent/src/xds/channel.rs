@@ -24,7 +24,7 @@ use super::{
     retry::Retry,
     selection::{Batch, Selection, differences},
     subscription::{Change, Subscription},
-    triage::{self, Split, Triage},
+    triage::{self, Split, Suspects, Triage},
 };
 
 /// One resource type on one stream.
@@ -47,6 +47,8 @@ pub(super) struct Channel {
     held_since: Option<Instant>,
     /// What the client could not take.
     pub(super) triage: Triage,
+    /// What was put on trial last.
+    trying: Vec<Arc<str>>,
     /// Names that are not to be spoken of: the client may have them or not, and is not to be told more.
     muted: BTreeSet<Arc<str>>,
     /// A layer, and what the client may have of it.
@@ -63,7 +65,7 @@ pub(super) enum Verdict {
     /// Accepted.
     Accepted,
     /// Rejected, with the content that the client had never accepted before.
-    Rejected { suspects: Vec<XdsResource>, message: String },
+    Rejected { suspects: Suspects, message: String },
 }
 
 /// Under which circumstances a message is made.
@@ -88,6 +90,7 @@ impl Channel {
             agreed: None,
             held_since: None,
             triage,
+            trying: Vec::new(),
             muted: BTreeSet::new(),
             admitted: None,
             retry: Retry::No,
@@ -123,7 +126,8 @@ impl Channel {
             }
             Some(status) => {
                 let message = clients::shorten(&status.message).to_owned();
-                self.verdict = Some(Verdict::Rejected { suspects: settled.suspects, message });
+                let suspects = Suspects { resources: settled.suspects, certain: settled.certain };
+                self.verdict = Some(Verdict::Rejected { suspects, message });
                 Answer::Nack { nonce, version, status }
             }
         })
@@ -137,15 +141,15 @@ impl Channel {
 
     /// The response was rejected, and one of these is to blame; all of them are set back, and tried again.
     /// `whole`: what a response leaves out is gone from the client.
-    pub(super) fn rejected(&mut self, suspects: Vec<XdsResource>, message: &str, whole: bool) {
+    pub(super) fn rejected(&mut self, suspects: Suspects, message: &str, whole: bool) {
         if Reason::of(message) == Reason::Host {
             self.retry.failed();
             return;
         }
-        if whole && suspects.len() > 1 && !self.ledger.has_good() && !self.triage.is_trying() {
+        if whole && suspects.resources.len() > 1 && !self.ledger.has_good() && !self.triage.is_trying() {
             // There is nothing to set it back to, and to leave a part out is to take it away from a client
             // that may have it from an earlier stream. If it names the culprits, the others can be tried.
-            if !suspects.iter().any(|suspect| triage::accuses(message, &suspect.name)) {
+            if !suspects.resources.iter().any(|suspect| triage::accuses(message, &suspect.name)) {
                 return;
             }
         }
@@ -159,6 +163,7 @@ impl Channel {
             self.ledger.forget(&name);
             self.due.remove(&name);
         }
+        self.trying.clear();
         self.admitted = None;
     }
 
@@ -167,6 +172,7 @@ impl Channel {
         if self.triage.is_idle() {
             self.admitted = None;
             self.muted.clear();
+            self.trying.clear();
             return layer.clone();
         }
         if let Some((from, admitted)) = &self.admitted
@@ -181,7 +187,12 @@ impl Channel {
                 && ledger.good(name).is_none_or(|good| good.version != version)
         });
         let (admitted, muted) = self.triage.admit(layer, |name| ledger.good(name).cloned());
-        self.due.extend(self.triage.on_trial().cloned());
+        // Once for each trial: what else is answered meanwhile is no reason to send it again.
+        let trying: Vec<Arc<str>> = self.triage.on_trial().cloned().collect();
+        if self.trying != trying {
+            self.due.extend(trying.iter().cloned());
+            self.trying = trying;
+        }
         self.stirred = true;
         self.muted = muted;
         self.admitted = Some((layer.clone(), admitted.clone()));

@@ -82,6 +82,8 @@ pub struct TypeState {
     pub names: usize,
     /// Requests so far.
     pub requests: u64,
+    /// What became of the newest response.
+    pub state: SyncState,
     /// The newest response.
     pub sent: Option<Exchange>,
     /// The newest response that was accepted.
@@ -101,6 +103,21 @@ pub struct Quarantined {
     pub version: String,
     /// What the client says.
     pub message: String,
+}
+
+/// What became of the newest response.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SyncState {
+    /// There was none.
+    #[default]
+    Silent,
+    /// It is not answered. An Envoy says nothing of clusters while one is warming: that is not acceptance.
+    Waiting,
+    /// It was accepted.
+    Accepted,
+    /// It was rejected.
+    Rejected,
 }
 
 /// A response, and when something became of it.
@@ -215,18 +232,25 @@ impl Clients {
 impl Client {
     fn report(&self) -> v1::ClientReport {
         let types = self.types.iter().map(|(kind, state)| {
-            let version = |exchange: &Exchange| exchange.version.clone();
-            let rejected = state.rejected.as_ref();
+            let version = |exchange: &Option<Exchange>| {
+                exchange.as_ref().map(|exchange| exchange.version.clone()).unwrap_or_default()
+            };
             // What is kept from the client is a rejection that stands, also if all else was accepted since.
-            let kept = self.quarantined.iter().find(|kept| kept.r#type == *kind);
-            let rejected = rejected.map(|r| (version(&r.response), r.message.clone()));
-            let kept = kept.map(|kept| (kept.version.clone(), format!("{}: {}", kept.name, kept.message)));
-            let (rejected_version, error) = kept.or(rejected).unwrap_or_default();
+            let kept = self.quarantined.iter().filter(|kept| kept.r#type == *kind);
+            let quarantined: Vec<v1::Quarantined> = kept.map(Quarantined::report).collect();
+            let standing =
+                quarantined.first().map(|q| (q.version.clone(), format!("{}: {}", q.name, q.error)));
+            let rejected = state.rejected.as_ref();
+            let rejected = rejected.map(|r| (r.response.version.clone(), r.message.clone()));
+            let (rejected_version, error) = standing.or(rejected).unwrap_or_default();
             v1::TypeReport {
                 type_url: kind.url().to_owned(),
-                accepted_version: state.accepted.as_ref().map(version).unwrap_or_default(),
+                accepted_version: version(&state.accepted),
                 rejected_version,
                 error,
+                sent_version: version(&state.sent),
+                host: state.rejected.as_ref().is_some_and(|rejected| rejected.reason == Reason::Host),
+                quarantined,
             }
         });
         v1::ClientReport { node_id: self.node_id.clone(), types: types.collect() }
@@ -249,6 +273,7 @@ impl Connection {
                 Some(Answer::Ack { nonce, version }) => {
                     state.accepted = Some(Exchange::new(version, nonce));
                     state.rejected = None;
+                    state.answered(nonce, SyncState::Accepted);
                 }
                 Some(Answer::Nack { nonce, version, status }) => {
                     state.rejected = Some(Rejection {
@@ -256,6 +281,7 @@ impl Connection {
                         message: shorten(&status.message).to_owned(),
                         reason: Reason::of(&status.message),
                     });
+                    state.answered(nonce, SyncState::Rejected);
                 }
                 Some(Answer::Stale) | None => {}
             }
@@ -264,6 +290,7 @@ impl Connection {
 
     pub(super) fn sent(&self, batch: &Batch) {
         self.change(batch.kind, |state| {
+            state.state = SyncState::Waiting;
             state.sent = Some(Exchange::new(&batch.version.to_string(), &batch.nonce.to_string()));
         });
     }
@@ -303,7 +330,21 @@ impl Shared {
     }
 }
 
+impl TypeState {
+    /// An answer to an older response says nothing of the newest.
+    fn answered(&mut self, nonce: &str, state: SyncState) {
+        if self.sent.as_ref().is_none_or(|sent| sent.nonce == nonce) {
+            self.state = state;
+        }
+    }
+}
+
 impl Quarantined {
+    fn report(&self) -> v1::Quarantined {
+        let Self { name, version, message, .. } = self;
+        v1::Quarantined { name: name.clone(), version: version.clone(), error: message.clone() }
+    }
+
     pub(super) fn new(kind: ResourceType, refused: &Refused) -> Self {
         Self {
             r#type: kind,
@@ -340,110 +381,4 @@ pub(super) fn shorten(message: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
-    use tower_common::view::NodeView;
-    use tower_proto::envoy::google::rpc::Status;
-
-    use super::*;
-
-    fn identity(node_id: &str) -> Identity {
-        Identity {
-            node_id: node_id.to_owned(),
-            cluster: "edge".to_owned(),
-            user_agent: "envoy 1.40.0".to_owned(),
-            view: NodeView::new("127.0.0.1:5875".parse().unwrap()),
-            complaint: None,
-        }
-    }
-
-    fn received(answer: Answer) -> Received {
-        Received::Known { kind: ResourceType::Cluster, answer: Some(answer), wildcard: true, names: 0 }
-    }
-
-    fn nack(message: &str) -> Received {
-        let status = Status { message: message.to_owned(), ..Default::default() };
-        received(Answer::Nack { nonce: "7".into(), version: "v".into(), status })
-    }
-
-    #[test]
-    fn streams_of_one_node_are_listed_apart_and_only_while_they_live() {
-        let clients = Clients::new();
-        let first = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
-        let second = clients.connect(&identity("n"), Mode::Sotw, Scope::Aggregated, Peer::Tcp(None));
-        let modes: Vec<Mode> = clients.snapshot().iter().map(|client| client.mode).collect();
-        assert_eq!(modes, [Mode::Delta, Mode::Sotw]);
-        drop(first);
-        assert_eq!(clients.snapshot().len(), 1);
-        drop(second);
-        assert!(clients.snapshot().is_empty());
-    }
-
-    #[test]
-    fn a_rejection_is_shown_until_something_is_accepted() {
-        let clients = Clients::new();
-        let mut changes = clients.changes();
-        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
-        connection.received(&nack("unknown field"));
-        let state = clients.snapshot().remove(0).types.remove(&ResourceType::Cluster).unwrap();
-        let rejection = state.rejected.unwrap();
-        assert_eq!(
-            (rejection.message.as_str(), rejection.response.nonce.as_str(), rejection.reason),
-            ("unknown field", "7", Reason::Content)
-        );
-        assert!(changes.has_changed().unwrap());
-        changes.mark_unchanged();
-        connection.received(&received(Answer::Stale));
-        assert!(clients.snapshot()[0].types[&ResourceType::Cluster].rejected.is_some());
-        connection.received(&received(Answer::Ack { nonce: "8".into(), version: "w".into() }));
-        let state = clients.snapshot().remove(0).types.remove(&ResourceType::Cluster).unwrap();
-        assert_eq!((state.rejected, state.accepted.unwrap().version.as_str()), (None, "w"));
-        assert_eq!(state.requests, 3);
-        assert!(changes.has_changed().unwrap());
-    }
-
-    #[test]
-    fn a_long_message_is_cut() {
-        let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
-        connection.received(&nack(&"ä".repeat(1 << 20)));
-        let client = clients.snapshot().remove(0);
-        let kept = client.types[&ResourceType::Cluster].rejected.as_ref().unwrap().message.len();
-        assert_eq!(kept, MESSAGE_BYTES);
-    }
-
-    #[test]
-    fn a_taken_port_is_the_hosts_fault() {
-        let taken =
-            "Error adding/updating listener(s) egress: cannot bind '127.0.0.1:5875': Address already in use";
-        assert_eq!(Reason::of(taken), Reason::Host);
-        assert_eq!(Reason::of("Proto constraint validation failed"), Reason::Content);
-    }
-
-    #[test]
-    fn a_report_tells_what_was_accepted_and_what_was_rejected_since() {
-        let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
-        connection.received(&received(Answer::Ack { nonce: "6".into(), version: "u".into() }));
-        connection.received(&nack("no"));
-        let expected = v1::TypeReport {
-            type_url: ResourceType::Cluster.url().to_owned(),
-            accepted_version: "u".to_owned(),
-            rejected_version: "v".to_owned(),
-            error: "no".to_owned(),
-        };
-        assert_eq!(clients.reports(), [v1::ClientReport { node_id: "n".into(), types: vec![expected] }]);
-    }
-
-    #[test]
-    fn a_snapshot_is_plain_json() {
-        let clients = Clients::new();
-        let connection = clients.connect(&identity("n"), Mode::Delta, Scope::Aggregated, Peer::Tcp(None));
-        connection.received(&nack("no"));
-        let json = serde_json::to_value(clients.snapshot()).unwrap();
-        assert_eq!(json[0]["node_id"], "n");
-        assert_eq!(json[0]["mode"], "delta");
-        assert_eq!(json[0]["egress"], "127.0.0.1:5875");
-        assert_eq!(json[0]["types"]["cds"]["rejected"]["nonce"], "7");
-        assert_eq!(json[0]["types"]["cds"]["rejected"]["reason"], "content");
-    }
-}
+mod tests;

@@ -80,6 +80,10 @@ impl<P: Protocol> Driver<P> {
     /// The next response, as soon as there is one.
     async fn next(&mut self) -> Result<P::Response, End> {
         loop {
+            // Whatever else is waiting: what is sent is the newest.
+            if self.compositions.has_changed().unwrap_or(false) {
+                self.update();
+            }
             if let Some(open) = &mut self.open
                 && let Some(batch) = open.session.next_batch(now())
             {
@@ -99,11 +103,7 @@ impl<P: Protocol> Driver<P> {
                 },
                 changed = self.compositions.changed() => {
                     changed.map_err(|_| End::ByServer(Refusal::ShuttingDown))?;
-                    let composition = self.compositions.borrow_and_update().clone();
-                    if let Some(open) = &mut self.open {
-                        open.session.update(&composition);
-                        open.note_quarantine();
-                    }
+                    self.update();
                 }
                 () = at(deadline) => {}
                 asked = self.asked.changed() => {
@@ -112,6 +112,14 @@ impl<P: Protocol> Driver<P> {
                     }
                 }
             }
+        }
+    }
+
+    fn update(&mut self) {
+        let composition = self.compositions.borrow_and_update().clone();
+        if let Some(open) = &mut self.open {
+            open.session.update(&composition);
+            open.note_quarantine();
         }
     }
 

@@ -58,6 +58,9 @@ pub(super) struct Settled {
     /// If it was rejected: the content in it that the client has never accepted. One of these it cannot
     /// take.
     pub(super) suspects: Vec<XdsResource>,
+    /// Nothing that was in it has been sent again since, or is not wanted any more: what is to blame is
+    /// among the suspects.
+    pub(super) certain: bool,
 }
 
 /// One response, on its way into the ledger.
@@ -199,11 +202,16 @@ impl Ledger {
         let version = self.unanswered.iter().find(|sent| sent.nonce == nonce)?.version;
         let settled = self.unanswered.iter().take_while(|sent| sent.nonce <= nonce).count();
         let mut suspects = Vec::new();
+        let mut certain = true;
         for sent in self.unanswered.drain(..settled) {
             for name in &sent.names {
-                let Some(told) = self.told.get_mut(name) else { continue };
+                let Some(told) = self.told.get_mut(name) else {
+                    certain = false;
+                    continue;
+                };
                 if !accepted {
                     let current = told.last == sent.nonce;
+                    certain &= current;
                     told.doubtful |= current;
                     if current && !told.is_good() {
                         suspects.extend(told.resource.clone());
@@ -219,7 +227,7 @@ impl Ledger {
                 }
             }
         }
-        Some(Settled { version, suspects })
+        Some(Settled { version, suspects, certain })
     }
 
     fn bound_unanswered(&mut self) {

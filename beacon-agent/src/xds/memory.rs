@@ -58,12 +58,13 @@ mod tests {
     use tower_common::view::XdsResource;
 
     use super::*;
-    use crate::xds::triage::Split;
+    use crate::xds::triage::{Split, Suspects};
 
     fn memory() -> Memory {
         let mut triage = Triage::default();
         let bad = XdsResource::from_body("a".into(), "bad".to_owned().into());
-        triage.reject(vec![bad], "no", Split::Halves, |_| None);
+        let suspects = Suspects { resources: vec![bad], certain: true };
+        triage.reject(suspects, "no", Split::Halves, |_| None);
         Memory { resources: [(ResourceType::Cluster, triage)].into(), pieces: Triage::default() }
     }
 

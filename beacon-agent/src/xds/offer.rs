@@ -20,7 +20,7 @@ use tower_common::{
 use super::{
     kind::ResourceType,
     targets::Targets,
-    triage::{Refused, Split, Triage},
+    triage::{Refused, Split, Suspects, Triage},
 };
 
 /// Routes whose pieces are remembered until they are answered. Routes are not sent again before they are,
@@ -213,7 +213,8 @@ impl Offer {
         let Some((_, pieces)) = self.unanswered.iter().find(|(sent, _)| *sent == version) else { return };
         let good = &self.good_pieces;
         let known = |piece: &&XdsResource| good.get(&piece.name).is_none_or(|g| g.version != piece.version);
-        let suspects = pieces.values().filter(known).cloned().collect();
+        let suspects =
+            Suspects { resources: pieces.values().filter(known).cloned().collect(), certain: true };
         self.triage.reject(suspects, message, Split::Halves, |name| good.get(name).cloned());
         self.waiting = true;
     }

@@ -106,7 +106,8 @@ impl<P: Protocol> Session<P> {
             Some(Verdict::Rejected { mut suspects, message }) => {
                 if kind == ResourceType::Route && self.offer.composes_routes() {
                     // They are made of pieces, of which one is to blame.
-                    let composed = suspects.extract_if(.., |suspect| &*suspect.name == EGRESS).last();
+                    let composed =
+                        suspects.resources.extract_if(.., |suspect| &*suspect.name == EGRESS).last();
                     if let (Some(routes), Reason::Content) = (composed, Reason::of(&message)) {
                         self.offer.routes_rejected(routes.version, &message);
                     }

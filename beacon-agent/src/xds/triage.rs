@@ -43,6 +43,15 @@ pub(super) struct Refused {
     instead: Option<XdsResource>,
 }
 
+/// What may be to blame for a rejection.
+#[derive(Debug)]
+pub(super) struct Suspects {
+    pub(super) resources: Vec<XdsResource>,
+    /// One of them is. Otherwise it may be something that has changed since, and a suspect that stands
+    /// alone is only tried alone.
+    pub(super) certain: bool,
+}
+
 /// How suspects are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Split {
@@ -86,16 +95,21 @@ impl Triage {
     /// Takes a rejection. `good` is what the client accepted last of a name. Returns what is refused now.
     pub(super) fn reject(
         &mut self,
-        suspects: Vec<XdsResource>,
+        suspects: Suspects,
         message: &str,
         split: Split,
         good: impl Fn(&str) -> Option<XdsResource>,
     ) -> Option<Arc<str>> {
+        let Suspects { resources: suspects, certain } = suspects;
         self.drop_pieces(|(name, _)| !suspects.iter().any(|suspect| suspect.name == *name));
         let mut pieces: Vec<Piece> =
             suspects.into_iter().map(|suspect| (suspect.name, suspect.version)).collect();
         if pieces.len() < 2 {
             let (name, version) = pieces.pop()?;
+            if !certain {
+                self.groups.push(vec![(name, version)]);
+                return None;
+            }
             self.refuse(Refused {
                 instead: good(&name),
                 version,
@@ -210,6 +224,20 @@ mod tests {
         XdsResource::from_body(name.into(), name.to_owned().into())
     }
 
+    fn certainly(resources: Vec<XdsResource>) -> Suspects {
+        Suspects { resources, certain: true }
+    }
+
+    #[test]
+    fn who_may_be_innocent_is_tried_alone_before_it_is_refused() {
+        let mut triage = Triage::default();
+        let suspects = Suspects { resources: vec![resource("a")], certain: false };
+        assert_eq!(triage.reject(suspects, "no", Split::Halves, |_| None), None);
+        assert_eq!(triage.on_trial().map(|name| &**name).collect::<Vec<_>>(), ["a"]);
+        let refused = triage.reject(certainly(vec![resource("a")]), "no", Split::Halves, |_| None);
+        assert_eq!(refused.as_deref(), Some("a"));
+    }
+
     /// Sends what is admitted to a client that rejects whatever holds one of `bad`. Returns what it has in
     /// the end, and how many responses that took.
     fn isolate(names: &[String], bad: &[&str], split: Split, message: &str) -> (Vec<String>, usize) {
@@ -228,7 +256,7 @@ mod tests {
             };
             if sent.iter().any(|resource| bad.contains(&&*resource.name)) {
                 let suspects = sent.into_iter().filter(|r| !good.contains(&r.name)).cloned().collect();
-                triage.reject(suspects, message, split, |_| None);
+                triage.reject(certainly(suspects), message, split, |_| None);
             } else {
                 good.extend(sent.iter().map(|resource| resource.name.clone()));
                 triage.settle(|name, _| !good.contains(name));
@@ -277,7 +305,7 @@ mod tests {
         let mut triage = Triage::default();
         let bad = resource("a");
         let old = XdsResource::from_body("a".into(), "old".to_owned().into());
-        triage.reject(vec![bad.clone()], "no", Split::Halves, |_| Some(old.clone()));
+        triage.reject(certainly(vec![bad.clone()]), "no", Split::Halves, |_| Some(old.clone()));
         let layer: Layer = Arc::new([("a".into(), bad)].into());
         assert_eq!(triage.admit(&layer, |_| None).0["a"], old);
         // Also on a client's next stream, of which nothing is known yet.
@@ -291,7 +319,7 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let mut triage = Triage::default();
         for name in numbered(2 * MAX_REFUSED) {
-            triage.reject(vec![resource(&name)], "no", Split::Halves, |_| None);
+            triage.reject(certainly(vec![resource(&name)]), "no", Split::Halves, |_| None);
         }
         assert_eq!(triage.refused.len(), MAX_REFUSED);
     }

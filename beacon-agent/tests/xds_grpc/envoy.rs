@@ -191,3 +191,58 @@ async fn a_bad_cluster_costs_its_own_service_only() -> Result<()> {
     }
     Ok(())
 }
+
+/// projectcontour/contour#1091, envoyproxy/envoy#4485: an Envoy waits for every cluster's endpoints.
+#[tokio::test]
+async fn b4_a_cluster_without_endpoints_holds_up_no_start() -> Result<()> {
+    let alpha = Upstream::start("alpha").await?;
+    for mode in MODES {
+        let mut mesh = Mesh::new(&[("a", &alpha), ("empty", &alpha)]);
+        Arc::make_mut(&mut mesh.composition.assignments)
+            .insert("empty".into(), assignment("empty", [].iter()));
+        let world = World::new(mesh.composition).await;
+        let started = std::time::Duration::from_secs(5);
+        let envoy = tokio::time::timeout(started, envoy(&world, mode)).await??;
+        answered(&envoy, &[("a", "alpha")]).await;
+        let reply = envoy.caller(Protocol::Http1).get("empty").await?;
+        assert_eq!(reply.status, 503, "it is a service, and nobody is there");
+    }
+    Ok(())
+}
+
+/// envoyproxy/go-control-plane#245, #526; kumahq/kuma#331: clusters that are modified and added, under
+/// load. A request that a healthy endpoint could have served is served.
+#[tokio::test]
+async fn b9_b11_changes_of_clusters_cost_no_request() -> Result<()> {
+    const ROUNDS: i64 = 50;
+    let alpha = Upstream::start("alpha").await?;
+    for mode in [XdsMode::Delta, XdsMode::Sotw] {
+        let names: Vec<String> = (0..ROUNDS).map(|round| format!("new-{round}")).collect();
+        let mut upstreams = vec![("a", &alpha)];
+        let world = World::new(Mesh::new(&upstreams).composition).await;
+        let envoy = envoy(&world, mode).await?;
+        answered(&envoy, &[("a", "alpha")]).await;
+        for (round, name) in (0..).zip(&names) {
+            upstreams.push((name, &alpha));
+            let mut mesh = Mesh::new(&upstreams);
+            mesh.change_clusters(round % 7 + 2, &[]);
+            world.compositions.send(mesh.composition)?;
+            eventually(SOON, format!("{name} is known"), async || {
+                let old = envoy.caller(Protocol::Http1).get("a").await?;
+                assert_eq!(old.status, 200, "a in round {round}: {}", old.body);
+                let new = envoy.caller(Protocol::Http1).get(name).await?;
+                // Not known yet, or served; never known and not served.
+                assert!(matches!(new.status, 404 | 200), "{name}: {} {}", new.status, new.body);
+                new.ok().map(drop)
+            })
+            .await;
+        }
+        eventually(Duration::from_secs(2), "nothing is warming", async || {
+            let warming = envoy.stat("cluster_manager.warming_clusters").await?;
+            ensure!(warming == Some(0), "{warming:?}");
+            Ok(())
+        })
+        .await;
+    }
+    Ok(())
+}

@@ -3,5 +3,6 @@
 mod basics;
 mod dumps;
 mod envoy;
+mod neighbours;
 mod support;
 mod transport;

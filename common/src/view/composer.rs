@@ -179,9 +179,10 @@ mod tests {
         Resource::new(key, Origin { source: "zk".into(), index: 5 }, body.encode_to_vec().into())
     }
 
-    fn service(name: &str, index: u64) -> Resource {
+    fn service(name: &str, since: u64) -> Resource {
         let key = ResourceKey::new("", v1::Kind::Service, name, "zk");
-        Resource::new(key, Origin { source: "zk".into(), index }, Bytes::new())
+        let body = v1::Service { since }.encode_to_vec();
+        Resource::new(key, Origin { source: "zk".into(), index: 1 }, body.into())
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+use prost::Message;
 use tower_proto::v1;
 
 use crate::store::Store;
@@ -55,29 +56,35 @@ pub fn domain_of(service: &str) -> Result<String, DomainError> {
     if domain.ends_with(SUFFIX) { Err(DomainError::Suffix) } else { Ok(domain) }
 }
 
-/// A service's claim to its domain. The smallest claim wins: sources in the order of their ids, and
-/// within a source whoever came first.
+/// A service's claim to its domain. The smallest claim wins: sources in the order of their ids, within a
+/// source whoever came first, and then whoever writes its name in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claim {
     /// The id of the source that knows the service.
     pub source: Arc<str>,
     /// Since when, as an index of that source.
-    pub index: u64,
+    pub since: u64,
+    /// Whether its name is not the domain itself.
+    pub capitals: bool,
     /// The service.
     pub service: Arc<str>,
 }
 
 /// The claim of a service, if it is there: a source knows it, or has an endpoint of it.
 pub fn claim_of(store: &Store, scope: &str, service: &Arc<str>) -> Option<Claim> {
-    let of = |kind| store.of_service(scope, kind, service);
-    of(v1::Kind::Service)
-        .chain(of(v1::Kind::Endpoint).take(1))
-        .map(|resource| Claim {
-            source: resource.origin().source.clone(),
-            index: resource.origin().index,
-            service: service.clone(),
-        })
-        .min()
+    let claim = |source: &Arc<str>, since| Claim {
+        source: source.clone(),
+        since,
+        capitals: service.chars().any(char::is_uppercase),
+        service: service.clone(),
+    };
+    let known = store.of_service(scope, v1::Kind::Service, service).map(|resource| {
+        // A body that does not decode is from a build that knew more; that there is one is enough.
+        let body = v1::Service::decode(resource.body().clone()).unwrap_or_default();
+        claim(&resource.origin().source, body.since)
+    });
+    let endpoint = store.of_service(scope, v1::Kind::Endpoint, service).take(1);
+    known.chain(endpoint.map(|resource| claim(&resource.origin().source, u64::MAX))).min()
 }
 
 /// All claims to all domains.
@@ -157,8 +164,13 @@ impl Domains {
 mod tests {
     use super::*;
 
-    fn claim(service: &str, index: u64) -> Claim {
-        Claim { source: "zk".into(), index, service: service.into() }
+    fn claim(service: &str, since: u64) -> Claim {
+        Claim {
+            source: "zk".into(),
+            since,
+            capitals: service != service.to_lowercase(),
+            service: service.into(),
+        }
     }
 
     #[test]

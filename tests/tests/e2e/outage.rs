@@ -8,8 +8,9 @@ use crate::{
     support::{Mesh, SOON, SourceStatus, answered_by, callers, still_answered_by},
 };
 
+/// EmbarkStudios/quilkin#1256: an agent that forgets when its link drops.
 #[tokio::test]
-async fn tower_dead() -> Result<()> {
+async fn b17_tower_dead() -> Result<()> {
     let mut registrar = Registrar::in_files()?;
     let alpha = Upstream::start("alpha").await?;
     let beta = Upstream::start("beta").await?;

@@ -32,7 +32,7 @@ async fn the_local_cluster_is_static_and_has_its_endpoints() -> Result<()> {
     for mode in Mode::ALL {
         let envoy = local_envoy(&mesh.beacon, mode, free_port()).await?;
         eventually(SOON, format!("the local cluster is there, {}", mode.name()), async || {
-            let members = envoy.stat("cluster.local.membership_total").await?;
+            let members = envoy.stat("cluster.tower_local.membership_total").await?;
             ensure!(members == Some(2), "{members:?}");
             let reply = envoy.caller(Protocol::Http1).get("web").await?;
             ensure!(reply.status == 200, "{}", reply.status);

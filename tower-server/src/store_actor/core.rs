@@ -405,7 +405,8 @@ mod tests {
         let mut clash = resource(v1::Kind::Service, "zk", "zk", "");
         let key = ResourceKey::new("", v1::Kind::Service, "WEB", "zk");
         apply(&mut core, upsert(&[clash.clone(), endpoint("zk", "a", "")]));
-        clash = Resource::new(key, Origin { source: "zk".into(), index: 9 }, Bytes::new());
+        let body = v1::Service { since: 9 }.encode_to_vec();
+        clash = Resource::new(key, Origin { source: "zk".into(), index: 9 }, body.into());
         apply(&mut core, upsert(&[clash]));
         let services = core.services();
         assert_eq!((services[0].service.as_str(), services[0].domain.as_deref()), ("WEB", None));

@@ -8,6 +8,7 @@ mod fuzz;
 mod isolation;
 mod limits;
 mod order;
+mod others;
 mod outlines;
 mod random;
 mod rejections;

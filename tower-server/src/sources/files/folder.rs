@@ -24,6 +24,8 @@ pub(super) struct Folder {
     files: BTreeMap<Arc<str>, Known>,
     /// Whether `files` is what the folder was when it was last read.
     complete: bool,
+    /// The folder that `files` was read from: device and inode.
+    read_from: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -31,6 +33,8 @@ struct Known {
     /// None if it would not tell of the next change.
     fingerprint: Option<Fingerprint>,
     contents: Result<Arc<Document>, String>,
+    /// The position at which it said this first; none until it has been told.
+    since: Option<u64>,
 }
 
 /// What differs when a file does.
@@ -50,17 +54,21 @@ pub(super) enum FolderError {
     Unreadable { path: PathBuf, error: io::Error },
     #[error("folder {} has more than {MAX_FILES} files", path.display())]
     TooMany { path: PathBuf },
+    #[error("folder {} is another one than before, and empty: is something to be mounted there?", path.display())]
+    Emptied { path: PathBuf },
 }
 
 impl Folder {
     pub(super) fn new(path: PathBuf) -> Self {
-        Self { path, files: BTreeMap::new(), complete: false }
+        Self { path, files: BTreeMap::new(), complete: false, read_from: None }
     }
 
     /// Reads what may have changed. Tells whether anything has, which is always so the first time.
     pub(super) fn look(&mut self) -> Result<bool, FolderError> {
         let unreadable = |error| FolderError::Unreadable { path: self.path.clone(), error };
         let mut files = BTreeMap::new();
+        let metadata = fs::metadata(&self.path).map_err(unreadable)?;
+        let read_from = Some((metadata.dev(), metadata.ino()));
         for entry in fs::read_dir(&self.path).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?;
             let Some(name) = entry.file_name().to_str().filter(|name| is_list(name)).map(str::to_owned)
@@ -75,12 +83,21 @@ impl Folder {
                 files.insert(path, known);
             }
         }
+        if files.is_empty() && !self.files.is_empty() && read_from != self.read_from {
+            return Err(FolderError::Emptied { path: self.path.clone() });
+        }
+        self.read_from = read_from;
         let changed = !self.complete
             || files.len() != self.files.len()
             || files
                 .iter()
                 .zip(&self.files)
                 .any(|((path, known), (other, before))| path != other || !known.says_the_same_as(before));
+        for (path, known) in &mut files {
+            if let Some(before) = self.files.get(path).filter(|before| known.says_the_same_as(before)) {
+                known.since = before.since;
+            }
+        }
         self.files = files;
         self.complete = true;
         Ok(changed)
@@ -91,17 +108,19 @@ impl Folder {
         self.complete = false;
     }
 
-    /// What was read last.
-    pub(super) fn load(&self, incarnation: String, index: u64) -> Load {
+    /// What was read last, at this position.
+    pub(super) fn load(&mut self, incarnation: String, index: u64) -> Load {
         let mut load = Load { incarnation: Some(incarnation), index, ..Load::default() };
-        for (path, known) in &self.files {
+        for (path, known) in &mut self.files {
+            // What a file says is not said again because another has changed.
+            let since = *known.since.get_or_insert(index);
             match &known.contents {
                 Ok(document) => {
                     let service: Arc<str> = document.service.as_str().into();
                     load.places.push(Place {
                         path: path.clone(),
                         service: service.clone(),
-                        created: index,
+                        created: since,
                         changed: index,
                     });
                     load.entries.push(Entry {
@@ -110,7 +129,7 @@ impl Folder {
                         service,
                         // No file is before another but by its name.
                         rank: 0,
-                        index,
+                        index: since,
                         registrations: document.registrations.clone(),
                         weights: Vec::new(),
                         remarks: 0,
@@ -125,8 +144,11 @@ impl Folder {
     /// A file, from what is known of it if it has not changed. None if it is gone, or is none.
     fn read(&self, path: &Arc<str>) -> Option<Known> {
         let failed = |error: &io::Error| {
-            let gone = error.kind() == io::ErrorKind::NotFound;
-            (!gone).then(|| Known { fingerprint: None, contents: Err(format!("cannot be read: {error}")) })
+            // A link to nothing is there: whoever replaces what it leads to is in the middle of it.
+            let there = fs::symlink_metadata(Path::new(&**path)).is_ok();
+            let gone = error.kind() == io::ErrorKind::NotFound && !there;
+            let contents = Err(format!("cannot be read: {error}"));
+            (!gone).then_some(Known { fingerprint: None, contents, since: None })
         };
         let metadata = match fs::metadata(Path::new(&**path)) {
             Ok(metadata) if metadata.is_file() => metadata,
@@ -135,7 +157,8 @@ impl Folder {
         };
         let fingerprint = Fingerprint::of(&metadata);
         if let Some(known) = self.files.get(path).filter(|known| known.fingerprint == Some(fingerprint)) {
-            return Some(Known { fingerprint: Some(fingerprint), contents: known.contents.clone() });
+            let contents = known.contents.clone();
+            return Some(Known { fingerprint: Some(fingerprint), contents, since: known.since });
         }
         let contents = if metadata.len() > MAX_FILE_BYTES {
             Err(format!("{} bytes, more than {MAX_FILE_BYTES}", metadata.len()))
@@ -145,7 +168,8 @@ impl Folder {
                 Err(error) => return failed(&error),
             }
         };
-        Some(Known { fingerprint: fingerprint.settled().then_some(fingerprint), contents })
+        let fingerprint = fingerprint.settled().then_some(fingerprint);
+        Some(Known { fingerprint, contents, since: None })
     }
 }
 
@@ -232,6 +256,55 @@ mod tests {
         assert!(folder.look().unwrap());
         folder.forget();
         assert!(folder.look().unwrap());
+    }
+
+    #[test]
+    fn what_a_file_says_keeps_its_position() {
+        let temp = tempfile::tempdir().unwrap();
+        let write = |name: &str, port: u16| {
+            let text = format!("service: {name}\nendpoints: [{{address: 10.0.0.1, port: {port}}}]");
+            fs::write(temp.path().join(format!("{name}.yaml")), text).unwrap();
+        };
+        let mut folder = Folder::new(temp.path().to_owned());
+        let mut indexes = |index| {
+            folder.look().unwrap();
+            let load = folder.load("id".to_owned(), index);
+            load.entries.iter().map(|entry| entry.index).collect::<Vec<_>>()
+        };
+        write("a", 1);
+        write("b", 1);
+        assert_eq!(indexes(1), [1, 1]);
+        write("b", 2);
+        assert_eq!(indexes(2), [1, 2]);
+        write("c", 1);
+        assert_eq!(indexes(3), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_not_a_deletion() {
+        let temp = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("..data/web.yaml", temp.path().join("web.yaml")).unwrap();
+        let mut folder = Folder::new(temp.path().to_owned());
+        folder.look().unwrap();
+        let load = folder.load(String::new(), 1);
+        assert_eq!(load.kept.len(), 1, "{load:?}");
+    }
+
+    #[test]
+    fn another_folder_that_is_empty_says_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("mounted");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("web.yaml"), "service: web").unwrap();
+        let mut folder = Folder::new(path.clone());
+        folder.look().unwrap();
+        fs::rename(&path, temp.path().join("away")).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(folder.look().unwrap_err().to_string().contains("is another one than before"));
+        fs::write(path.join("web.yaml"), "service: web").unwrap();
+        assert!(folder.look().is_ok());
+        fs::remove_file(path.join("web.yaml")).unwrap();
+        assert!(folder.look().unwrap(), "the same folder may be emptied");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
+use prost::Message;
 use tower_common::resource::{Origin, Resource, ResourceKey};
 use tower_proto::v1;
 
@@ -297,9 +297,9 @@ impl Registrations {
         {
             let key = key(v1::Kind::Service, &service, self.source.clone());
             match difference {
-                // The body of a service has no fields, so it has no bytes.
-                services::Difference::Appeared(index) => {
-                    upserts.push(Resource::new(key, origin(index), Bytes::new()));
+                services::Difference::Appeared(since) => {
+                    let body = v1::Service { since }.encode_to_vec();
+                    upserts.push(Resource::new(key, origin(since), body.into()));
                 }
                 services::Difference::Gone(index) => removals.push((key, origin(index))),
             }

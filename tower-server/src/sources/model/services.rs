@@ -19,7 +19,15 @@ struct Service {
     /// Path and creation of each place.
     places: BTreeMap<Arc<str>, u64>,
     gone_at: u64,
-    published: bool,
+    /// The creation that was published.
+    published: Option<u64>,
+}
+
+impl Service {
+    /// Since when it is known.
+    fn since(&self) -> Option<u64> {
+        self.places.values().min().copied()
+    }
 }
 
 /// How a service differs from what was published, and at which position.
@@ -33,7 +41,9 @@ impl Services {
     /// A service has a place.
     pub(super) fn add(&mut self, name: &Arc<str>, path: &Arc<str>, created: u64) {
         let service = self.known.entry(name.clone()).or_default();
-        if service.places.insert(path.clone(), created).is_none() {
+        // A folder does not know when a file was made: the first time that it was seen counts.
+        let earliest = service.places.get(path).map_or(created, |known| created.min(*known));
+        if service.places.insert(path.clone(), earliest) != Some(earliest) {
             self.dirty.insert(name.clone());
         }
     }
@@ -53,26 +63,27 @@ impl Services {
         &mut self,
         needed: impl Fn(&Arc<str>) -> bool,
     ) -> Vec<(Arc<str>, Difference)> {
-        let restored = std::mem::take(&mut self.restored).into_iter().map(|name| {
-            let created = self.known.get(&name).and_then(|service| service.places.values().min());
-            let appeared = Difference::Appeared(created.copied().unwrap_or_default());
-            (name, appeared)
-        });
-        let mut differences: Vec<_> = restored.collect();
+        let mut differences = Vec::new();
+        for name in std::mem::take(&mut self.restored) {
+            let Some(service) = self.known.get_mut(&name) else { continue };
+            let since = service.since().unwrap_or_default();
+            service.published = Some(since);
+            differences.push((name, Difference::Appeared(since)));
+        }
         for name in std::mem::take(&mut self.dirty) {
             let Some(service) = self.known.get_mut(&name) else { continue };
-            match service.places.values().min() {
-                None if service.published && needed(&name) => {
+            match service.since() {
+                None if service.published.is_some() && needed(&name) => {
                     self.dirty.insert(name);
                 }
-                Some(created) if !service.published => {
-                    differences.push((name, Difference::Appeared(*created)));
-                    service.published = true;
+                Some(since) if service.published != Some(since) => {
+                    differences.push((name, Difference::Appeared(since)));
+                    service.published = Some(since);
                 }
                 Some(_) => {}
                 None => {
                     let service = self.known.remove(&name).unwrap_or_default();
-                    if service.published {
+                    if service.published.is_some() {
                         differences.push((name, Difference::Gone(service.gone_at)));
                     }
                 }
@@ -83,7 +94,7 @@ impl Services {
 
     /// A service was published.
     pub(super) fn restore(&mut self, name: Arc<str>) {
-        self.known.entry(name.clone()).or_default().published = true;
+        self.known.entry(name.clone()).or_default().published = Some(0);
         // If it gets no place, it is to be looked at again.
         self.dirty.insert(name.clone());
         self.restored.push(name);
@@ -91,7 +102,7 @@ impl Services {
 
     /// What is published.
     pub(super) fn published(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.known.iter().filter(|(_, service)| service.published).map(|(name, _)| name)
+        self.known.iter().filter(|(_, service)| service.published.is_some()).map(|(name, _)| name)
     }
 
     /// How many have a place. Those that have none, any more, are still known until that is published.

@@ -1,6 +1,6 @@
 //! One bad resource costs only itself, and only at the client that cannot take it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 
@@ -202,20 +202,23 @@ struct Client<P> {
     /// What was accepted last, by service.
     good: BTreeMap<(ResourceType, String), String>,
     rejections: usize,
+    /// Answers that it has not sent yet, and how many these may be.
+    answers: VecDeque<(ResourceType, String, bool)>,
+    lag: usize,
 }
 
 impl<P: Wire> Client<P> {
-    fn new() -> Self {
+    fn new(lag: usize) -> Self {
         let mut conversation = Conversation::new();
         conversation.run("world a b c d e f");
         conversation.run("> CDS\n> EDS +a +b +c +d +e +f\n> LDS\n> RDS +egress");
         let (has, good) = Default::default();
-        Self { conversation, has, good, rejections: 0 }
+        Self { conversation, has, good, rejections: 0, answers: VecDeque::new(), lag }
     }
 
     /// Takes the next response, and answers it. Returns whether there was one.
     fn take(&mut self) -> bool {
-        let Some(read) = self.conversation.read() else { return false };
+        let Some(read) = self.conversation.read() else { return self.answer() };
         let pieces = |content: &str| -> Vec<(String, String)> {
             let pieces = content.trim_matches(['(', ')']).split(',').filter(|piece| !piece.is_empty());
             let split = pieces.map(|piece| piece.split_once(':').unwrap_or((piece, "1")));
@@ -254,7 +257,14 @@ impl<P: Wire> Client<P> {
             let good = content.into_iter().map(|(name, revision)| ((read.kind, name), revision));
             self.good.extend(good);
         }
-        self.conversation.answer(read.kind, Some(&read.nonce), bad).unwrap();
+        self.answers.push_back((read.kind, read.nonce, bad));
+        self.answers.len() <= self.lag || self.answer()
+    }
+
+    /// Answers the oldest response that it has not answered. Returns whether there was one.
+    fn answer(&mut self) -> bool {
+        let Some((kind, nonce, reject)) = self.answers.pop_front() else { return false };
+        self.conversation.answer(kind, Some(&nonce), reject).unwrap();
         true
     }
 
@@ -284,8 +294,8 @@ impl<P: Wire> Client<P> {
     }
 }
 
-fn run<P: Wire>(steps: Vec<Vec<(usize, usize, u32)>>) {
-    let mut client = Client::<P>::new();
+fn run<P: Wire>(steps: Vec<Vec<(usize, usize, u32)>>, lag: usize) {
+    let mut client = Client::<P>::new(lag);
     client.settle();
     for step in steps {
         let changes = step.len();
@@ -322,12 +332,12 @@ fn steps() -> impl Strategy<Value = Vec<Vec<(usize, usize, u32)>>> {
 
 proptest! {
     #[test]
-    fn state_of_the_world_isolates_what_is_bad(steps in steps()) {
-        run::<Sotw>(steps);
+    fn state_of_the_world_isolates_what_is_bad(steps in steps(), lag in 0..4_usize) {
+        run::<Sotw>(steps, lag);
     }
 
     #[test]
-    fn delta_isolates_what_is_bad(steps in steps()) {
-        run::<Delta>(steps);
+    fn delta_isolates_what_is_bad(steps in steps(), lag in 0..4_usize) {
+        run::<Delta>(steps, lag);
     }
 }

@@ -121,6 +121,9 @@ impl<P: Wire> Client<P> {
             (_, Some(service)) => (*service).to_owned(),
             (_, None) => "*".to_owned(),
         };
+        // A list with a wrong nonce is not heard, so the client had better keep what it drops with it until
+        // it says so again: the server sends nothing that it knows to be there.
+        let heard = P::MODE == Mode::Delta || !matches!(nonce, Nonce::Wrong(_));
         let nonce = match nonce {
             Nonce::Right => None,
             Nonce::None => Some(String::new()),
@@ -133,7 +136,9 @@ impl<P: Wire> Client<P> {
             ..Say::default()
         };
         self.conversation.say(kind, say).unwrap();
-        self.forget(kind);
+        if heard {
+            self.forget(kind);
+        }
     }
 
     fn wants(&self, kind: ResourceType, name: &str) -> bool {

@@ -1,0 +1,197 @@
+use bytes::Bytes;
+use prost::Message;
+use tower_common::resource::{Origin, Resource, ResourceKey};
+
+use super::*;
+
+fn endpoint(service: &str, address: &str) -> Resource {
+    let body = v1::Endpoint { address: address.into(), port: 80, ..Default::default() };
+    let key = ResourceKey::new("", v1::Kind::Endpoint, service, address);
+    let origin = Origin { source: "zk".into(), index: 5 };
+    Resource::new(key, origin, Bytes::from(body.encode_to_vec()))
+}
+
+fn status(state: v1::SourceState) -> v1::SourceStatus {
+    v1::SourceStatus { source: "zk".into(), state: state.into(), ..Default::default() }
+}
+
+fn at(index: u64) -> v1::SourceStatus {
+    let position = v1::Position { source: "zk".into(), incarnation: "1".into(), index };
+    v1::SourceStatus { position: Some(position), ..status(v1::SourceState::Live) }
+}
+
+/// A delivery from a Tower that holds `resources`.
+fn delivery(scope: Scope, sent: Vec<Resource>, holds: &[Resource], status: v1::SourceStatus) -> Delivery {
+    let mut tower = Store::new();
+    tower.apply(Transaction { upserts: holds.to_vec(), ..Default::default() });
+    Delivery {
+        scope,
+        transaction: Transaction { upserts: sent, sources: vec![status], ..Default::default() },
+        to_revision: 1,
+        digest: tower.digest().to_proto(),
+    }
+}
+
+/// Everything that a Tower has, as the first delivery of its stream.
+fn full(mirror: &mut Mirror, status: v1::SourceStatus, holds: &[Resource]) {
+    mirror.begin("run");
+    deliver(mirror, delivery(Scope::Everything, holds.to_vec(), holds, status));
+}
+
+fn deliver(mirror: &mut Mirror, delivery: Delivery) {
+    mirror.deliver(delivery).unwrap();
+    mirror.flush();
+}
+
+fn heartbeat(holds: &[Resource], status: v1::SourceStatus) -> v1::Heartbeat {
+    let digest = delivery(Scope::Changes, vec![], holds, status.clone()).digest;
+    v1::Heartbeat { revision: 1, sources: vec![status], digest: Some(digest) }
+}
+
+fn services(mirror: &Mirror) -> Vec<String> {
+    mirror.compositions().borrow().clusters.keys().map(|name| name.to_string()).collect()
+}
+
+#[test]
+fn nothing_is_complete_before_a_source_is() {
+    let mut mirror = Mirror::new("");
+    assert!(!mirror.compositions().borrow().complete);
+    full(&mut mirror, status(v1::SourceState::Loading), &[]);
+    assert!(!mirror.compositions().borrow().complete);
+    full(&mut mirror, at(1), &[]);
+    assert!(mirror.compositions().borrow().complete);
+}
+
+#[test]
+fn a_restarted_tower_that_is_still_loading_takes_nothing_away() {
+    let (mut mirror, web) = (Mirror::new(""), endpoint("web", "10.0.0.1"));
+    full(&mut mirror, at(1), std::slice::from_ref(&web));
+    full(&mut mirror, status(v1::SourceState::Loading), &[]);
+    assert_eq!(services(&mirror), ["web"]);
+    assert!(mirror.compositions().borrow().complete);
+    // Once it has read the source, what is gone goes.
+    let api = endpoint("api", "10.0.0.1");
+    let read = Scope::Sources(vec!["zk".into()]);
+    deliver(&mut mirror, delivery(read, vec![api.clone()], &[api], at(2)));
+    assert_eq!(services(&mirror), ["api"]);
+    assert!(mirror.summary().equal_to_tower);
+}
+
+#[test]
+fn a_tower_that_is_behind_changes_nothing_until_it_has_caught_up() {
+    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    full(&mut mirror, at(9), std::slice::from_ref(&web));
+    full(&mut mirror, at(8), std::slice::from_ref(&api));
+    assert_eq!(services(&mirror), ["web"]);
+    assert!(mirror.take_comparison().is_none());
+    let late = delivery(Scope::Changes, vec![endpoint("late", "10.0.0.1")], &[], at(8));
+    deliver(&mut mirror, late);
+    assert_eq!(services(&mirror), ["web"]);
+
+    mirror.heartbeat(heartbeat(std::slice::from_ref(&api), at(10))).unwrap();
+    assert!(mirror.take_comparison().is_some());
+    assert!(mirror.take_comparison().is_none(), "it has been asked");
+    let numbers = (0..1).collect();
+    let buckets = Scope::Buckets { count: 1, numbers };
+    deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(10)));
+    assert_eq!(services(&mirror), ["api"]);
+    assert!(mirror.summary().equal_to_tower);
+}
+
+#[test]
+fn at_an_equal_position_nothing_is_removed_until_it_moves_on() {
+    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    full(&mut mirror, at(9), std::slice::from_ref(&web));
+    full(&mut mirror, at(9), std::slice::from_ref(&api));
+    assert_eq!(services(&mirror), ["api", "web"]);
+    assert!(mirror.take_comparison().is_none());
+    mirror.heartbeat(heartbeat(std::slice::from_ref(&api), at(10))).unwrap();
+    assert!(mirror.take_comparison().is_some());
+    let buckets = Scope::Buckets { count: 1, numbers: vec![0] };
+    deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(10)));
+    assert_eq!(services(&mirror), ["api"]);
+}
+
+#[test]
+fn what_differs_from_tower_is_not_served_until_it_has_been_compared() {
+    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    full(&mut mirror, at(1), std::slice::from_ref(&web));
+    deliver(&mut mirror, delivery(Scope::Changes, vec![api.clone()], &[], at(2)));
+    assert_eq!(services(&mirror), ["web"]);
+    assert!(!mirror.is_sound());
+    let mut hello = v1::Hello::default();
+    mirror.introduce(&mut hello);
+    assert!(hello.tower.is_empty(), "it is at no revision");
+    assert!(mirror.take_comparison().is_some());
+    let buckets = Scope::Buckets { count: 1, numbers: vec![0] };
+    deliver(&mut mirror, delivery(buckets, vec![api.clone()], &[api], at(2)));
+    assert_eq!(services(&mirror), ["api"]);
+    mirror.introduce(&mut hello);
+    assert_eq!((hello.tower.as_str(), hello.revision), ("run", 1));
+}
+
+#[test]
+fn what_cannot_be_made_equal_is_fetched_anew() {
+    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    full(&mut mirror, at(1), std::slice::from_ref(&web));
+    let wrong =
+        delivery(Scope::Buckets { count: 1, numbers: vec![] }, vec![], std::slice::from_ref(&api), at(2));
+    assert!(mirror.deliver(wrong).is_err());
+    assert_eq!(services(&mirror), ["web"]);
+    let mut hello = v1::Hello::default();
+    mirror.introduce(&mut hello);
+    assert_eq!(hello, v1::Hello::default(), "it has nothing that could be built on");
+    full(&mut mirror, at(2), std::slice::from_ref(&api));
+    assert_eq!(services(&mirror), ["api"]);
+    assert!(mirror.is_sound());
+}
+
+#[test]
+fn the_disk_is_served_when_tower_does_not_answer() {
+    let web = endpoint("web", "10.0.0.1");
+    let restored = || {
+        let mut mirror = Mirror::new("");
+        let mut store = Store::new();
+        store.apply(Transaction { upserts: vec![web.clone()], sources: vec![at(5)], ..Default::default() });
+        mirror.restore(Snapshot { store, taken_unix_ms: 0 });
+        mirror.flush();
+        assert!(services(&mirror).is_empty() && !mirror.summary().complete);
+        mirror
+    };
+    let mut mirror = restored();
+    mirror.serve_from_disk();
+    assert_eq!(services(&mirror), ["web"]);
+    assert!(mirror.summary().complete);
+
+    let mut mirror = restored();
+    let mut compositions = mirror.compositions();
+    full(&mut mirror, at(6), &[endpoint("api", "10.0.0.1")]);
+    assert_eq!(services(&mirror), ["api"]);
+    compositions.mark_unchanged();
+    mirror.serve_from_disk();
+    assert!(!compositions.has_changed().unwrap());
+
+    // A Tower that is still reading has nothing better.
+    let mut mirror = restored();
+    full(&mut mirror, status(v1::SourceState::Loading), &[]);
+    assert_eq!(services(&mirror), ["web"]);
+}
+
+#[test]
+fn a_full_delivery_of_the_same_changes_nothing_for_clients() {
+    let (mut mirror, web) = (Mirror::new(""), endpoint("web", "10.0.0.1"));
+    full(&mut mirror, at(1), std::slice::from_ref(&web));
+    let mut compositions = mirror.compositions();
+    compositions.mark_unchanged();
+    full(&mut mirror, at(2), std::slice::from_ref(&web));
+    assert!(!compositions.has_changed().unwrap());
+}
+
+#[test]
+fn a_heartbeat_moves_positions_and_notices_a_gap() {
+    let mut mirror = Mirror::new("");
+    full(&mut mirror, at(1), &[]);
+    assert!(mirror.heartbeat(heartbeat(&[], at(9))).unwrap());
+    assert_eq!(mirror.summary().sources[0].index, 9);
+    assert!(mirror.heartbeat(v1::Heartbeat { revision: 2, ..heartbeat(&[], at(9)) }).is_err());
+}

@@ -1,0 +1,76 @@
+//! Several Beacons of one Tower.
+
+use anyhow::{Result, ensure};
+use tower_tests::{Beacon, BeaconOptions, Mode, Upstream, eventually};
+
+use crate::{
+    registrar::Registrar,
+    support::{Mesh, SOON, answered_by, callers},
+};
+
+/// kumahq/kuma#9455: what one loses, or one that comes back, is nothing to the others.
+#[tokio::test]
+async fn b25_one_that_dies_and_comes_back_changes_nothing_for_others() -> Result<()> {
+    let mut registrar = Registrar::in_files()?;
+    let alpha = Upstream::start("alpha").await?;
+    registrar.register(alpha.address()).await?;
+    let mut mesh = Mesh::start(registrar.discovery()).await?;
+    let mut others = Vec::new();
+    for number in 0..2 {
+        let node_id = format!("other-{number}");
+        let options = BeaconOptions { node_id, ..BeaconOptions::of(mesh.tower.grpc()) };
+        let beacon = Beacon::start(options).await?;
+        beacon.wait_ready(SOON).await?;
+        let envoy = beacon.envoy(Mode::Delta).await?;
+        answered_by(&callers(std::slice::from_ref(&envoy)), "web", &["alpha"]).await;
+        others.push((beacon, envoy));
+    }
+    let sent = async |beacon: &Beacon| beacon.metric("xds_responses_total").await;
+    let mut before = Vec::new();
+    for (beacon, _) in &others {
+        before.push(sent(beacon).await?);
+    }
+    for _ in 0..10 {
+        mesh.beacon.kill();
+        mesh.beacon.restart().await?;
+        mesh.beacon.wait_ready(SOON).await?;
+    }
+    for ((beacon, _), before) in others.iter().zip(before) {
+        assert_eq!(sent(beacon).await?, before, "their Envoys were sent nothing");
+    }
+    // They still hear what is new.
+    let beta = Upstream::start("beta").await?;
+    registrar.register(beta.address()).await?;
+    for (_, envoy) in &others {
+        answered_by(&callers(std::slice::from_ref(envoy)), "web", &["alpha", "beta"]).await;
+    }
+    Ok(())
+}
+
+/// What each client was sent can be looked up; and by which stream.
+#[tokio::test]
+async fn what_an_envoy_was_sent_can_be_read() -> Result<()> {
+    let mut registrar = Registrar::in_files()?;
+    let alpha = Upstream::start("alpha").await?;
+    registrar.register(alpha.address()).await?;
+    let mesh = Mesh::start(registrar.discovery()).await?;
+    let envoys = mesh.envoys_in(&Mode::ALL).await?;
+    answered_by(&callers(&envoys), "web", &["alpha"]).await;
+    eventually(SOON, "all streams tell what they have sent", async || {
+        let dumps = mesh.beacon.http_get("/config_dump").await?.ok()?.json()?;
+        let dumps = dumps.as_array().cloned().unwrap_or_default();
+        // Two aggregated streams, and four of each Envoy that has one for each type.
+        ensure!(dumps.len() == 10, "{} streams", dumps.len());
+        for kind in ["cds", "eds", "lds", "rds"] {
+            let all = dumps.iter().filter_map(|dump| dump["resources"][kind].as_array());
+            let contents: Vec<String> = all.flatten().map(ToString::to_string).collect();
+            ensure!(contents.len() == 4, "{kind}: {contents:?}");
+            ensure!(contents.iter().all(|content| content.contains(r#""accepted":true"#)), "{contents:?}");
+        }
+        let address = alpha.address().to_string();
+        ensure!(format!("{dumps:?}").contains(&address), "{address} is in none");
+        Ok(())
+    })
+    .await;
+    Ok(())
+}
