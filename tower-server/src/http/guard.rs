@@ -167,3 +167,52 @@ impl ResponseError for Refusal {
         HttpResponse::build(self.status).json(json!({ "error": self.error }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    fn refused(request: TestRequest, body: &str) -> Option<u16> {
+        let decided = Decision::of(&request.to_http_request(), body.as_bytes());
+        decided.err().map(|refusal| refusal.status.as_u16())
+    }
+
+    #[test]
+    fn decisions_need_no_body_and_refuse_what_they_do_not_know() {
+        for (body, status) in [
+            ("", None),
+            ("{}", None),
+            (r#"{"reason": "r", "incarnation": "i"}"#, None),
+            (r#"{"carnation": "i"}"#, Some(400)),
+            (r#"{"reason": 7}"#, Some(400)),
+            ("reason=r", Some(400)),
+            (&" ".repeat(MAX_BODY_BYTES + 1), Some(413)),
+        ] {
+            assert_eq!(refused(TestRequest::post(), body), status, "{body:.40}");
+        }
+        let body = format!("{{\"reason\": {:?}}}", "x".repeat(MAX_REASON_CHARS + 1));
+        let decision = Decision::of(&TestRequest::post().to_http_request(), body.as_bytes()).unwrap();
+        assert_eq!(decision.reason.len(), MAX_REASON_CHARS);
+    }
+
+    #[test]
+    fn pages_from_elsewhere_decide_nothing() {
+        let from = |origin: &'static str| {
+            TestRequest::post()
+                .insert_header((header::HOST, "localhost:5871"))
+                .insert_header((header::ORIGIN, origin))
+        };
+        assert_eq!(refused(from("http://localhost:5871"), ""), None);
+        for origin in ["http://evil.example", "http://localhost:8080", "null"] {
+            assert_eq!(refused(from(origin), ""), Some(403), "{origin}");
+        }
+    }
+
+    #[test]
+    fn an_entity_tag_names_an_incarnation() {
+        let request = TestRequest::post().insert_header((header::IF_MATCH, "\"c-1a2\"")).to_http_request();
+        assert_eq!(if_match(&request).as_deref(), Some("c-1a2"));
+    }
+}

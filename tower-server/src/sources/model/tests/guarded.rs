@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::sources::guard::{Now, SETTLE};
+use crate::sources::{
+    format::{Factor, Select, WeightRule},
+    guard::{Now, SETTLE},
+};
 
 const HOLD: Duration = Duration::from_secs(60);
 const POLICY: Policy = Policy { hold: HOLD, settle: SETTLE, window: Duration::from_secs(90) };
@@ -224,6 +227,18 @@ fn a_restart_serves_what_was_there_until_the_source_has_been_read() {
     again.change(14, vec![gone(&path(19), 14)]);
     again.wait(SETTLE);
     assert_eq!(again.endpoints("web").len(), 8);
+}
+
+#[test]
+fn a_restored_entry_that_cannot_be_read_stays_when_its_place_is_weighed_anew() {
+    let mut again = Fixture::with_members(1).restarted();
+    let mut found = reading(11, 1..2);
+    found.kept.push(problem(&path(0), "not JSON"));
+    found.entries[0].weights =
+        vec![WeightRule { select: Select::Member("001".into()), factor: Factor::Times(2.0) }];
+    again.load(found);
+    again.wait(HOLD * 2);
+    assert_eq!(again.endpoints("web").len(), 2);
 }
 
 #[test]
