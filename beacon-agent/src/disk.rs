@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use anyhow::anyhow;
 use parking_lot::Mutex;
 use tokio::{
     sync::Notify,
@@ -44,14 +45,17 @@ pub async fn serve_in_time(mirror: Arc<Mutex<Mirror>>) {
     mirror.lock().serve_from_disk();
 }
 
-/// Fills the mirror from the newest snapshot that can be used. Returns what was set aside, and why.
+/// Fills the mirror from the newest snapshot that can be used. Returns what cannot be used, and why.
+///
+/// # Errors
+/// If there is a snapshot of another scope.
 pub fn restore(
     dir: &SnapshotDir,
     starts: &Starts,
     scope: &str,
     mirror: &Mutex<Mirror>,
     metrics: &Metrics,
-) -> Vec<String> {
+) -> anyhow::Result<Vec<String>> {
     let failed = starts.begin();
     let unready = if failed >= MAX_STARTS {
         starts.begin_anew();
@@ -59,23 +63,25 @@ pub fn restore(
     } else {
         None
     };
-    let loaded = dir.load(scope);
+    let loaded = dir.load(scope).map_err(|Rejected { path, reason }| {
+        anyhow!("{}: {reason}; give another --data-dir, or the right --scope", path.display())
+    })?;
     let set_aside = unready.iter().chain(&loaded.rejected).map(|Rejected { path, reason }| {
         metrics.snapshots_rejected.inc();
         let path = path.display();
-        error!(%path, %reason, "a snapshot is set aside");
+        error!(%path, %reason, "a snapshot cannot be used");
         format!("{path}: {reason}")
     });
     let set_aside = set_aside.collect();
     let Some(snapshot) = loaded.snapshot else {
         info!("there is no snapshot to start from");
-        return set_aside;
+        return Ok(set_aside);
     };
     let (resources, taken_unix_ms) = (snapshot.store.len(), snapshot.taken_unix_ms);
     metrics.times.snapshot_taken.store(taken_unix_ms, Ordering::Relaxed);
     mirror.lock().restore(snapshot);
     info!(resources, taken_unix_ms, "restored from the snapshot");
-    set_aside
+    Ok(set_aside)
 }
 
 /// Writes a snapshot whenever `changed` has been notified, not too often, again if that failed, and a last

@@ -85,7 +85,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
 
     let snapshots = SnapshotDir::new(&options.data_dir);
     let starts = disk::Starts::new(&options.data_dir);
-    let set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics);
+    let set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics)?;
     tokio::spawn(disk::serve_in_time(mirror.clone()));
 
     let xds_listener = TcpListener::bind(options.xds_listen)

@@ -24,7 +24,7 @@ pub struct Kept {
 pub struct Found<T, E> {
     /// The newest contents that can be used.
     pub contents: Option<T>,
-    /// The files that cannot be used, and why. They were set aside.
+    /// The files that cannot be used, and why.
     pub rejected: Vec<(PathBuf, E)>,
 }
 
@@ -44,8 +44,13 @@ impl Kept {
         Self { path }
     }
 
-    /// The newest contents that `decode` accepts. What it refuses is set aside.
-    pub fn load<T, E: From<io::Error>>(&self, decode: impl Fn(&[u8]) -> Result<T, E>) -> Found<T, E> {
+    /// The newest contents that `decode` accepts. What it refuses as damaged is set aside; what it refuses for
+    /// another reason stays where it is.
+    pub fn load<T, E: From<io::Error>>(
+        &self,
+        decode: impl Fn(&[u8]) -> Result<T, E>,
+        is_damaged: impl Fn(&E) -> bool,
+    ) -> Found<T, E> {
         let mut rejected = Vec::new();
         for path in [self.path.clone(), beside(&self.path, ".previous")] {
             let read = match read(&path) {
@@ -56,8 +61,10 @@ impl Kept {
             match read {
                 Ok(contents) => return Found { contents: Some(contents), rejected },
                 Err(reason) => {
-                    // If it cannot even be renamed it will be met, and named, again.
-                    let _ = fs::rename(&path, beside(&path, ".bad"));
+                    if is_damaged(&reason) {
+                        // If it cannot even be renamed it will be met, and named, again.
+                        let _ = fs::rename(&path, beside(&path, ".bad"));
+                    }
                     rejected.push((path, reason));
                 }
             }

@@ -91,6 +91,17 @@ pub enum SnapshotError {
     },
 }
 
+impl SnapshotError {
+    /// Whether the file is of no use to anybody.
+    fn is_damage(&self) -> bool {
+        match self {
+            // Another disk, another build, or another process may read it.
+            Self::Read(_) | Self::Scope { .. } | Self::Seal(SealError::Format { .. }) => false,
+            Self::Seal(_) | Self::Payload(_) | Self::Status(_) | Self::Resource(_) | Self::Unready(_) => true,
+        }
+    }
+}
+
 #[derive(Encode, Decode)]
 struct Payload {
     scope: String,
@@ -144,11 +155,19 @@ impl SnapshotDir {
         Self { file: Kept::new(dir.join(NAME)) }
     }
 
-    /// The newest usable snapshot. What cannot be used is set aside.
-    pub fn load(&self, scope: &str) -> Loaded {
-        let found = self.file.load(|file| decode(file, scope));
+    /// The newest usable snapshot. What is damaged is set aside.
+    ///
+    /// # Errors
+    /// If there is a snapshot of another scope: it is somebody's, and not to be replaced by accident.
+    pub fn load(&self, scope: &str) -> Result<Loaded, Rejected> {
+        let found = self.file.load(|file| decode(file, scope), SnapshotError::is_damage);
         let rejected = found.rejected.into_iter().map(|(path, reason)| Rejected { path, reason });
-        Loaded { snapshot: found.contents, rejected: rejected.collect() }
+        let (foreign, rejected): (Vec<_>, Vec<_>) =
+            rejected.partition(|rejected| matches!(rejected.reason, SnapshotError::Scope { .. }));
+        match foreign.into_iter().next() {
+            Some(foreign) => Err(foreign),
+            None => Ok(Loaded { snapshot: found.contents, rejected }),
+        }
     }
 
     /// Sets the newest snapshot aside, usable or not. There may be none.
@@ -200,9 +219,9 @@ mod tests {
     fn what_was_written_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let snapshots = SnapshotDir::new(&dir.path().join("not/yet/there"));
-        assert_eq!(resources(&snapshots.load("")), None);
+        assert_eq!(resources(&snapshots.load("").unwrap()), None);
         snapshots.write(&encode(&store(&["a", "b"]), "", 77)).unwrap();
-        let snapshot = snapshots.load("").snapshot.unwrap();
+        let snapshot = snapshots.load("").unwrap().snapshot.unwrap();
         assert_eq!(snapshot.taken_unix_ms, 77);
         assert_eq!(snapshot.store.digest(), store(&["a", "b"]).digest());
         assert!(snapshot.store.is_complete());
@@ -227,11 +246,11 @@ mod tests {
         snapshots.write(&encode(&store(&["a"]), "", 1)).unwrap();
         snapshots.write(&encode(&store(&["a", "b"]), "", 2)).unwrap();
         fs::write(dir.path().join(NAME), "torn").unwrap();
-        let loaded = snapshots.load("");
+        let loaded = snapshots.load("").unwrap();
         assert_eq!(resources(&loaded), Some(1));
         assert!(loaded.rejected[0].reason.to_string().contains("something else"));
         assert!(dir.path().join("snapshot.bad").exists());
-        assert!(snapshots.load("").rejected.is_empty(), "it is not met again");
+        assert!(snapshots.load("").unwrap().rejected.is_empty(), "it is not met again");
     }
 
     #[test]
@@ -243,9 +262,9 @@ mod tests {
         snapshots.write(&encode(&store(&["a", "b"]), "", 2)).unwrap();
         let rejected = snapshots.set_aside(SnapshotError::Unready(3)).unwrap();
         assert_eq!(rejected.reason.to_string(), "3 starts in a row did not become ready with it");
-        assert_eq!(resources(&snapshots.load("")), Some(1));
+        assert_eq!(resources(&snapshots.load("").unwrap()), Some(1));
         assert!(snapshots.set_aside(SnapshotError::Unready(3)).is_some());
-        assert_eq!(resources(&snapshots.load("")), None);
+        assert_eq!(resources(&snapshots.load("").unwrap()), None);
     }
 
     #[test]
@@ -257,13 +276,22 @@ mod tests {
         // Before the renames, with any part of the new file on disk.
         for written in [0, 1, new.len() / 2, new.len()] {
             fs::write(dir.path().join("snapshot.tmp"), &new[..written]).unwrap();
-            assert_eq!(resources(&snapshots.load("")), Some(1));
+            assert_eq!(resources(&snapshots.load("").unwrap()), Some(1));
         }
         // Between the renames.
         fs::rename(dir.path().join(NAME), dir.path().join("snapshot.previous")).unwrap();
-        assert_eq!(resources(&snapshots.load("")), Some(1));
+        assert_eq!(resources(&snapshots.load("").unwrap()), Some(1));
         snapshots.write(&new).unwrap();
-        assert_eq!(resources(&snapshots.load("")), Some(2));
+        assert_eq!(resources(&snapshots.load("").unwrap()), Some(2));
+    }
+
+    #[test]
+    fn what_is_somebody_elses_stays_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let snapshots = SnapshotDir::new(dir.path());
+        snapshots.write(&encode(&store(&["a"]), "eu", 1)).unwrap();
+        assert!(snapshots.load("us").unwrap_err().reason.to_string().contains("scope \"eu\""));
+        assert_eq!(resources(&snapshots.load("eu").unwrap()), Some(1));
     }
 
     #[test]

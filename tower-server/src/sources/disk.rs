@@ -38,7 +38,7 @@ impl Disk {
 
     /// What the last run has left. What cannot be used is set aside, and the log says why.
     pub(super) fn read(&self) -> (Option<Saved>, Record) {
-        let found = self.snapshot.load(|file| format::decode(file, &self.scope));
+        let found = self.snapshot.load(|file| format::decode(file, &self.scope), |_| true);
         for (path, reason) in found.rejected {
             tracing::error!(path = %path.display(), %reason, "the last good state of a source cannot be used, and is set aside");
         }
