@@ -9,6 +9,9 @@ use crate::options::{BootstrapOptions, XdsMode};
 /// The Envoy cluster that stands for this Envoy's neighbours.
 const LOCAL: &str = "tower:local";
 
+/// How many streams an Envoy may have to the Beacon.
+const MAX_STREAMS: u32 = 65_536;
+
 /// The configuration as JSON, which is YAML as well, so Envoy reads it from a file of either ending.
 pub fn bootstrap(options: &BootstrapOptions) -> Value {
     let (api_type, aggregated) = match options.mode {
@@ -57,6 +60,12 @@ pub fn bootstrap(options: &BootstrapOptions) -> Value {
         "name": BEACON,
         "type": "STATIC",
         "connect_timeout": "1s",
+        // Without aggregation an Envoy opens a stream for the endpoints of each cluster, and by default no
+        // more than 1,024 at a time.
+        "circuit_breakers": { "thresholds": [{
+            "max_requests": MAX_STREAMS,
+            "max_pending_requests": MAX_STREAMS,
+        }] },
         "load_assignment": {
             "cluster_name": BEACON,
             "endpoints": [{ "lb_endpoints": [{ "endpoint": { "address": beacon } }] }],

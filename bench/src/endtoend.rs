@@ -1,5 +1,8 @@
-//! A registration in ZooKeeper until traffic follows: create to the first answer, delete to the first
-//! refusal, through one Envoy, over and over.
+//! A registration in ZooKeeper until traffic follows, through one Envoy, over and over: from the create of a
+//! service's first endpoint to the first answer, and from its delete to the first refusal.
+//!
+//! Deletes are measured without holds. They include the half second in which the guard waits for the same
+//! address to come back, so there are fewer of them.
 
 use anyhow::{Context, Result};
 use tower_common::clock;
@@ -10,32 +13,49 @@ use crate::{
     mesh::until,
 };
 
+/// One delete for so many creates.
+const CREATES_PER_DELETE: usize = 10;
+
 pub(crate) async fn run(report: &mut Report, changes: usize) -> Result<()> {
     let zookeeper = ZooKeeper::start().await?;
     let registry = zookeeper.root().await?;
-    registry.create("discovery/bench/prod", b"").await?;
     let upstream = Upstream::start("bench").await?;
-    let member = format!("discovery/bench/prod/{}", upstream.address());
-    let tower = TowerOptions { discovery: vec![registry.discovery("hostport")], ..Default::default() };
-    let tower = Tower::start(tower).await?;
+    // Each create is the first of its service, which is known before.
+    let services = changes * report.runs * Mode::AGGREGATED.len();
+    for number in 0..services {
+        registry.create(&format!("discovery/bench-{number}/prod"), b"").await?;
+    }
+    let tower = Tower::start(TowerOptions {
+        discovery: vec![registry.discovery("hostport")],
+        flags: vec!["--guard-hold=0s".to_owned()],
+        ..Default::default()
+    })
+    .await?;
     let beacon = Beacon::start(BeaconOptions::of(tower.grpc())).await?;
+    let mut numbers = 0..services;
     for mode in Mode::AGGREGATED {
         let envoy = beacon.envoy(mode).await?;
         let caller = envoy.caller(Protocol::Http1);
+        let last = format!("bench-{}", services - 1);
+        until("Envoy knows all services", async || Ok(caller.get(&last).await?.status == 503)).await?;
         for _ in 0..report.runs {
             let (mut appear, mut vanish) = (Vec::new(), Vec::new());
-            for _ in 0..changes {
+            for (round, number) in numbers.by_ref().take(changes).enumerate() {
+                let service = format!("bench-{number}");
+                let member = format!("discovery/{service}/prod/{}", upstream.address());
                 // The clock starts before the request to ZooKeeper, whose own write is in the figure.
                 let start = clock::monotonic();
                 registry.create(&member, b"").await?;
                 let what = "an endpoint is called after its registration";
-                until(what, async || Ok(caller.get("bench").await?.status == 200)).await?;
+                until(what, async || Ok(caller.get(&service).await?.status == 200)).await?;
                 appear.push(millis(start.elapsed()));
-                let start = clock::monotonic();
-                registry.delete(&member).await?;
-                let what = "an endpoint is not called after its deregistration";
-                until(what, async || Ok(caller.get("bench").await?.status == 503)).await?;
-                vanish.push(millis(start.elapsed()));
+                if round % CREATES_PER_DELETE == 0 {
+                    let start = clock::monotonic();
+                    registry.delete(&member).await?;
+                    let what = "an endpoint is not called after its deregistration";
+                    until(what, async || Ok(caller.get(&service).await?.status == 503)).await?;
+                    vanish.push(millis(start.elapsed()));
+                }
             }
             for (what, values) in [("create_to_called", appear), ("delete_to_refused", vanish)] {
                 let values = sorted(values);

@@ -11,7 +11,7 @@ use tower_common::clock;
 use super::Link;
 
 /// The least time between two flushes.
-const PACE: Duration = Duration::from_millis(20);
+const PACE: Duration = Duration::from_millis(5);
 
 /// Flushing takes a fifth of the time, at most.
 const SHARE: u32 = 4;

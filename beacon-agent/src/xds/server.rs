@@ -10,6 +10,9 @@ use tonic::{
     transport::{Error, Server, server::Connected},
 };
 
+/// Streams of one connection. Without aggregation an Envoy has one for the endpoints of each cluster.
+const MAX_STREAMS: u32 = 16_384;
+
 /// How a dead peer is noticed: by a ping that it does not answer. Nothing is held against peers that
 /// ping themselves, however often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,7 @@ where
     Server::builder()
         .http2_keepalive_interval(Some(keepalive.interval))
         .http2_keepalive_timeout(Some(keepalive.timeout))
+        .max_concurrent_streams(MAX_STREAMS)
         .add_routes(routes)
         .serve_with_incoming_shutdown(incoming, stopping.cancelled_owned())
         .await
