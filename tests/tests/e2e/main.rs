@@ -25,4 +25,5 @@ mod statics;
 mod support;
 mod survival;
 mod tls;
+mod unreachable;
 mod zones;
