@@ -138,6 +138,11 @@ impl Beacon {
         self.daemon.address(ADMIN)
     }
 
+    /// The folder that is its own; its data are in `data`, unless it was told otherwise.
+    pub fn folder(&self) -> &Path {
+        self.daemon.folder()
+    }
+
     /// Asks its admin port.
     pub async fn http_get(&self, path: &str) -> Result<Reply> {
         self.daemon.http_get(ADMIN, path).await

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
-use beacon_agent::xds::{self, Clients, Keepalive, Metrics, Options, ResourceType};
+use beacon_agent::xds::{self, Clients, Keepalive, Memories, Metrics, Options, ResourceType};
 use bytes::Bytes;
 use futures::StreamExt;
 use prometheus_client::registry::Registry;
@@ -10,6 +10,7 @@ use prost::Message;
 use tokio::{
     net::TcpListener,
     sync::{mpsc, watch},
+    task::JoinHandle,
     time::timeout,
 };
 use tokio_stream::wrappers::ReceiverStream;
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{
     Status, Streaming,
     service::Routes,
-    transport::{Channel, server::TcpIncoming},
+    transport::{self, Channel, server::TcpIncoming},
 };
 use tower_common::view::{Composition, Layer, XdsResource};
 use tower_proto::envoy::{
@@ -40,6 +41,8 @@ pub(crate) struct World {
     pub(crate) registry: Registry,
     pub(crate) address: SocketAddr,
     pub(crate) services: Routes,
+    stopping: CancellationToken,
+    server: JoinHandle<Result<(), transport::Error>>,
 }
 
 /// One stream: requests in, responses out.
@@ -54,8 +57,27 @@ impl World {
     }
 
     pub(crate) async fn with_keepalive(composition: Composition, keepalive: Keepalive) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at(listener, composition, keepalive, Memories::default())
+    }
+
+    /// A server that has taken the place of this one, and knows of clients what was written to a file.
+    pub(crate) async fn restarted(self) -> Self {
+        const SCOPE: &str = "";
+        let composition = self.compositions.borrow().clone();
+        // Its streams end with what is served.
+        drop(self.compositions);
+        self.stopping.cancel();
+        within(self.server).await.unwrap().unwrap();
+        let file = self.clients.memories().encode(SCOPE);
+        let memories = Memories::decode(&file, SCOPE).unwrap();
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        Self::at(listener, composition, Keepalive::default(), memories)
+    }
+
+    fn at(listener: TcpListener, composition: Composition, keepalive: Keepalive, memories: Memories) -> Self {
         let (compositions, receiver) = watch::channel(composition);
-        let clients = Clients::new();
+        let clients = Clients::remembering(memories);
         let mut registry = Registry::default();
         let services = xds::services(Options {
             identifier: "beacon/test".to_owned(),
@@ -64,12 +86,11 @@ impl World {
             clients: clients.clone(),
             metrics: Metrics::new(&mut registry),
         });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let incoming = TcpIncoming::from(listener);
         let stopping = CancellationToken::new();
-        tokio::spawn(xds::serve(incoming, services.clone(), keepalive, stopping));
-        Self { compositions, clients, registry, address, services }
+        let server = tokio::spawn(xds::serve(incoming, services.clone(), keepalive, stopping.clone()));
+        Self { compositions, clients, registry, address, services, stopping, server }
     }
 
     pub(crate) async fn connect(&self) -> AggregatedDiscoveryServiceClient<Channel> {

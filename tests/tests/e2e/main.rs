@@ -18,6 +18,7 @@ mod guard;
 mod hostile;
 mod malformed;
 mod outage;
+mod refusals;
 mod registrar;
 mod secured;
 mod socket;
