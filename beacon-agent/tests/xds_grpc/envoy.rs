@@ -29,16 +29,16 @@ use tower_tests::{Envoy, Protocol, Upstream, eventually, ports::free_port};
 
 use crate::support::World;
 
-const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 const MODES: [XdsMode; 4] = [XdsMode::Delta, XdsMode::Sotw, XdsMode::DeltaPerType, XdsMode::SotwPerType];
 
 /// Services, each with one upstream.
-struct Mesh {
-    composition: Composition,
+pub(crate) struct Mesh {
+    pub(crate) composition: Composition,
 }
 
 impl Mesh {
-    fn new(upstreams: &[(&str, &Upstream)]) -> Self {
+    pub(crate) fn new(upstreams: &[(&str, &Upstream)]) -> Self {
         let layer = |make: &dyn Fn(&str, &Upstream) -> XdsResource| {
             let resources = upstreams.iter().map(|(name, upstream)| make(name, upstream));
             let named = resources.map(|resource| (resource.name.clone(), resource));
@@ -85,7 +85,8 @@ impl Mesh {
     }
 }
 
-async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
+/// An Envoy that is served by this world, and has all that it waits for.
+pub(crate) async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
     let egress_port = free_port();
     let options = BootstrapOptions {
         node_id: format!("{mode:?}-{egress_port}"),
@@ -113,7 +114,7 @@ fn quarantined(world: &World) -> Vec<Vec<(ResourceType, String)>> {
 }
 
 /// Waits until each host is answered by this upstream.
-async fn answered(envoy: &Envoy, hosts: &[(&str, &str)]) {
+pub(crate) async fn answered(envoy: &Envoy, hosts: &[(&str, &str)]) {
     for (host, name) in hosts {
         eventually(SOON, format!("{host} is answered by {name}"), async || {
             let tally = envoy.caller(Protocol::Http1).tally(host, 3).await?;

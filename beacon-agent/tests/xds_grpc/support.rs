@@ -16,7 +16,7 @@ use tokio::{
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{
-    Status, Streaming,
+    Request, Status, Streaming,
     service::Routes,
     transport::{self, Channel, server::TcpIncoming},
 };
@@ -46,9 +46,9 @@ pub(crate) struct World {
 }
 
 /// One stream: requests in, responses out.
-pub(crate) struct Stream<Request, Response> {
-    pub(crate) requests: mpsc::Sender<Request>,
-    pub(crate) responses: Streaming<Response>,
+pub(crate) struct Stream<Q, R> {
+    pub(crate) requests: mpsc::Sender<Q>,
+    pub(crate) responses: Streaming<R>,
 }
 
 impl World {
@@ -133,12 +133,12 @@ impl World {
     }
 }
 
-impl<Request, Response> Stream<Request, Response> {
-    pub(crate) async fn send(&self, request: Request) {
+impl<Q, R> Stream<Q, R> {
+    pub(crate) async fn send(&self, request: Q) {
         self.requests.send(request).await.map_err(|_| ()).expect("the stream is open");
     }
 
-    pub(crate) async fn next(&mut self) -> Response {
+    pub(crate) async fn next(&mut self) -> R {
         within(self.responses.next()).await.expect("a response").expect("no error")
     }
 
@@ -151,6 +151,13 @@ impl<Request, Response> Stream<Request, Response> {
             }
         }
     }
+}
+
+/// A stream with this one request, which then stays open.
+pub(crate) fn asking<T: Send + 'static>(
+    request: T,
+) -> Request<impl futures::Stream<Item = T> + Send + 'static> {
+    Request::new(futures::stream::once(std::future::ready(request)).chain(futures::stream::pending()))
 }
 
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {

@@ -9,7 +9,7 @@ use tower_tests::{
 
 use crate::{
     statics::{demanding, runtime, served},
-    support::{Mesh, SOON, answered_by, callers},
+    support::{Mesh, SOON, answered_by, callers, rejections},
 };
 
 /// A filter of this type, for a listener that takes routers only.
@@ -18,12 +18,6 @@ fn filter(kind: &str) -> String {
         "resources:\n- \"@type\": type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig\n  \
          name: from-beacon\n  typed_config: {{\"@type\": type.googleapis.com/envoy.extensions.filters.http.{kind}}}\n"
     )
-}
-
-/// What it has rejected so far, of all types.
-async fn rejections(envoy: &Envoy) -> Result<u64> {
-    let stats = envoy.admin_get("/stats?filter=update_rejected").await?.body;
-    Ok(stats.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum())
 }
 
 /// The names that are kept from the only client, on all its streams.
