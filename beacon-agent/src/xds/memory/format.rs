@@ -137,7 +137,11 @@ pub(super) fn decode(file: &[u8], scope: &str) -> Result<Memories, MemoryError> 
     if file.len() > MAX_FILE_BYTES {
         return Err(MemoryError::Large(file.len()));
     }
-    let state = State::decode(KIND.open(file)?)?;
+    decode_payload(KIND.open(file)?, scope)
+}
+
+fn decode_payload(payload: &[u8], scope: &str) -> Result<Memories, MemoryError> {
+    let state = State::decode(payload)?;
     if state.scope != scope {
         return Err(MemoryError::Scope { expected: scope.to_owned(), actual: state.scope });
     }

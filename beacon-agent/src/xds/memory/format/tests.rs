@@ -100,3 +100,16 @@ fn what_is_not_whole_or_of_somebody_else_is_refused_with_its_reason() {
     let file = KIND.seal(|file| file.extend([0xff; 9]));
     assert!(error(&file, "").contains("decoded"));
 }
+
+#[test]
+fn whatever_the_bytes_are_they_are_refusals_or_refused() {
+    let file = sample().encode("");
+    let clients = |memories: Memories| memories.by_client.len();
+    tower_fuzz::fuzz("refusals file", &[&file], &["TOWRREFU"], |input| {
+        Memories::decode(input, "").map(clients)
+    });
+    // Behind the checksum, which nobody guesses.
+    tower_fuzz::fuzz("refusals payload", &[KIND.open(&file).unwrap()], &["envoy", "web"], |input| {
+        decode_payload(input, "").map(clients)
+    });
+}
