@@ -20,6 +20,7 @@ mod malformed;
 mod outage;
 mod registrar;
 mod secured;
+mod serve;
 mod socket;
 mod statics;
 mod support;
