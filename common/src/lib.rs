@@ -2,7 +2,7 @@
 //!
 //! - [`resource`], [`store`], [`digest`]: the facts, the same in Tower and Beacon
 //! - [`delivery`], [`standing`]: putting a stream of responses together again, whole or not at all, and
-//!   never back in time
+//!   never back in time; [`served`]: what a Tower leaves out
 //! - [`view`]: what one Envoy sees of a store
 //! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
 //! - [`tls`]: certificates, and noticing that they changed
@@ -18,6 +18,7 @@ pub mod durable;
 pub mod process;
 pub mod resource;
 pub mod sealed;
+pub mod served;
 pub mod snapshot;
 pub mod standing;
 pub mod store;

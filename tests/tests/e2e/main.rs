@@ -24,6 +24,7 @@ mod refusals;
 mod registrar;
 mod scopes;
 mod secured;
+mod serve;
 mod socket;
 mod statics;
 mod support;
