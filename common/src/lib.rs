@@ -4,10 +4,13 @@
 //! - [`delivery`], [`standing`]: putting a stream of responses together again, whole or not at all, and
 //!   never back in time; [`served`]: what a Tower leaves out
 //! - [`view`]: what one Envoy sees of a store
+//!   never back in time
+//! - [`view`]: what one Envoy sees of a store; [`audience`]: which hosts something is for
 //! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
 //! - [`tls`]: certificates, and noticing that they changed
 //! - [`clock`], [`backoff`], [`config`], [`check`], [`telemetry`], [`process`]: what every process needs
 
+pub mod audience;
 pub mod backoff;
 pub mod check;
 pub mod clock;
