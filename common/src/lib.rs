@@ -6,6 +6,7 @@
 //! - [`view`]: what one Envoy sees of a store
 //!   never back in time
 //! - [`view`]: what one Envoy sees of a store; [`audience`]: which hosts something is for
+//! - [`document`]: what owners write about services
 //! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
 //! - [`tls`]: certificates, and noticing that they changed
 //! - [`clock`], [`backoff`], [`config`], [`check`], [`telemetry`], [`process`]: what every process needs
@@ -17,6 +18,7 @@ pub mod clock;
 pub mod config;
 pub mod delivery;
 pub mod digest;
+pub mod document;
 pub mod durable;
 pub mod process;
 pub mod resource;
