@@ -4,6 +4,7 @@
 //! them to the store, encodes each once and appends it to the frame log; streams ([`fanout`]) are cursors
 //! into that log, over connections that [`grpc`] accepts. [`http`] is for people and probes.
 
+pub mod compile;
 pub mod fanout;
 pub mod grpc;
 pub mod http;
