@@ -4,6 +4,7 @@
 //! - [`delivery`], [`standing`]: putting a stream of responses together again, whole or not at all, and
 //!   never back in time
 //! - [`view`]: what one Envoy sees of a store
+//! - [`document`]: what owners write about services
 //! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
 //! - [`tls`]: certificates, and noticing that they changed
 //! - [`clock`], [`backoff`], [`config`], [`check`], [`telemetry`], [`process`]: what every process needs
@@ -14,6 +15,7 @@ pub mod clock;
 pub mod config;
 pub mod delivery;
 pub mod digest;
+pub mod document;
 pub mod durable;
 pub mod process;
 pub mod resource;
