@@ -9,9 +9,11 @@
 //! - [`document`]: what owners write about services
 //! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
 //! - [`tls`]: certificates, and noticing that they changed
+//! - [`api`]: questions to Tower over HTTP, and its answers
 //! - [`clock`], [`backoff`], [`config`], [`check`], [`telemetry`], [`process`]: what every process needs
 
 pub mod audience;
+pub mod api;
 pub mod backoff;
 pub mod check;
 pub mod clock;
