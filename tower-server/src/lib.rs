@@ -6,8 +6,8 @@
 //!
 //! What is decided about services is in the event log ([`event_log`]).
 
-pub mod event_log;
 pub mod compile;
+pub mod event_log;
 pub mod fanout;
 pub mod grpc;
 pub mod http;
