@@ -11,6 +11,7 @@ mod demo;
 mod deploy;
 mod drain;
 mod egress;
+mod event_log;
 mod flags;
 mod formats;
 mod grpc;
