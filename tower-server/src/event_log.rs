@@ -6,6 +6,7 @@
 
 //! - `entry`: entries as bytes, each naming the hash of the one before it
 //! - `checkpoint`: what was folded, so that not all has to be folded again
+//! - [`archive`]: a log as a file; [`command`]: that, for people
 
 //!
 //! Whoever appends says which entry was the newest that he knew; if it is not any more, he is told. A command
@@ -13,12 +14,15 @@
 //!
 //! What is not here: what entries mean. An entry that does not fold is the folder's to refuse.
 
+pub mod archive;
 mod checkpoint;
+pub mod command;
 mod embedded;
 mod entry;
 mod error;
 mod paths;
 mod probe;
+mod references;
 pub mod target;
 mod zookeeper;
 
@@ -34,6 +38,7 @@ pub use self::{
     checkpoint::Checkpoint,
     error::{AppendError, OpenError, ReadError},
     probe::Probe,
+    references::references,
     target::Target,
 };
 use self::{
@@ -83,7 +88,7 @@ enum Backend {
 /// What a log is opened with, besides where it is.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Who this Tower is among those that share the log: unique to this run.
+    /// Who this Tower is among those that share the log: unique to this run. Empty for who is none.
     pub run: String,
     /// Is told of writes.
     pub probe: Probe,
@@ -302,12 +307,6 @@ impl EventLog {
     }
 }
 
-impl From<BackendError> for AppendError {
-    fn from(error: BackendError) -> Self {
-        Self::Unavailable(error.to_string())
-    }
-}
-
 /// The name of a new log.
 fn new_incarnation() -> String {
     let random: u128 = rand::rng().random();
@@ -340,6 +339,14 @@ impl Backend {
         match self {
             Self::Embedded(log) => log.state(),
             Self::ZooKeeper(log) => log.state(),
+        }
+    }
+
+    /// Changes what the head says besides the newest entry.
+    async fn set_head(&self, new: v1::LogHead) -> Result<(), BackendError> {
+        match self {
+            Self::Embedded(log) => log.set_head(new).await,
+            Self::ZooKeeper(log) => log.set_head(new).await,
         }
     }
 

@@ -1,9 +1,6 @@
 //! Where logs are, and what is written into them.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -22,7 +19,6 @@ pub(super) struct Place {
 /// What a log in ZooKeeper stands in.
 pub(super) struct Shared {
     pub(super) registry: Registry,
-    _server: Arc<ZooKeeper>,
 }
 
 impl Place {
@@ -31,11 +27,15 @@ impl Place {
     }
 
     pub(super) async fn zookeeper() -> Result<Self> {
-        let server = ZooKeeper::shared().await?;
+        // It runs until this process ends.
+        Self::in_server(&*ZooKeeper::shared().await?).await
+    }
+
+    /// In a server of one's own.
+    pub(super) async fn in_server(server: &ZooKeeper) -> Result<Self> {
         let registry = server.root().await?;
         let target = url(&server.connect_string(), &registry).parse()?;
-        let shared = Some(Shared { registry, _server: server });
-        Ok(Self { target, shared, folder: tempfile::tempdir()? })
+        Ok(Self { target, shared: Some(Shared { registry }), folder: tempfile::tempdir()? })
     }
 
     /// One of each kind.

@@ -294,7 +294,7 @@ impl Session<'_> {
         loop {
             let (mut names, _, watcher) =
                 answered("watching the Towers", self.client.get_and_watch_children(&at)).await?;
-            if names.contains(&self.shared.run) {
+            if self.shared.run.is_empty() || names.contains(&self.shared.run) {
                 names.sort_unstable();
                 self.shared.members.send_if_modified(|members| {
                     let changes = *members != names;
