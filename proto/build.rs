@@ -8,6 +8,7 @@ const FILES: &[&str] = &[
     "tower/v1/sync.proto",
     "tower/v1/log.proto",
     "tower/v1/registry.proto",
+    "tower/v1/checkpoint.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
