@@ -35,7 +35,10 @@ mod tls;
 use std::collections::BTreeMap;
 
 use prost::Message;
-use tower_common::document::{Effective, Finding, model::{PatchKind, Protocol}};
+use tower_common::document::{
+    Effective, Finding,
+    model::{PatchKind, Protocol},
+};
 use tower_proto::v1::{
     Bundle, ClusterPart, DependencyPart, Kind, ListenerPart, SecretPart, Side, VirtualHostPart, bundle::Part,
 };

@@ -7,7 +7,9 @@ use tower_common::document::{
     Finding, Owner, Severity,
     model::{Patch, PatchKind},
 };
-use tower_proto::envoy::envoy::config::{cluster::v3::Cluster, listener::v3::Listener, route::v3::VirtualHost};
+use tower_proto::envoy::envoy::config::{
+    cluster::v3::Cluster, listener::v3::Listener, route::v3::VirtualHost,
+};
 
 use super::messages::{self, Error};
 
