@@ -274,3 +274,91 @@ fn what_is_served_again_is_asked_for_although_the_source_has_not_moved() {
     deliver(&mut mirror, delivery(Scope::Changes, vec![], &[], at(9)));
     assert!(mirror.take_comparison().is_none());
 }
+
+/// A source of that name in a state.
+fn source(name: &str, state: v1::SourceState) -> v1::SourceStatus {
+    v1::SourceStatus { source: name.into(), optional: true, ..status(state) }
+}
+
+#[test]
+fn what_differs_is_noticed_while_a_source_is_loading_of_which_nothing_is_known() {
+    let (web, api) = (endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    let mut mirror = Mirror::new("");
+    mirror.begin(welcome("run", None));
+    let mut first = delivery(Scope::Everything, vec![web.clone()], std::slice::from_ref(&web), at(1));
+    first.transaction.sources.push(source("k8s", v1::SourceState::Loading));
+    deliver(&mut mirror, first);
+    assert!(mirror.summary().equal_to_tower);
+    // A delivery that lacks what Tower has.
+    deliver(&mut mirror, delivery(Scope::Changes, vec![], &[web, api], at(2)));
+    assert!(!mirror.is_sound() && mirror.take_comparison().is_some());
+}
+
+#[test]
+fn an_equal_store_does_not_let_a_tower_that_is_still_reading_bring_back_what_is_gone() {
+    let mut mirror = Mirror::new("");
+    full(&mut mirror, at(9), &[]);
+    full(&mut mirror, status(v1::SourceState::Loading), &[]);
+    assert!(mirror.summary().equal_to_tower);
+    assert_eq!(mirror.summary().sources[0].index, 9);
+    // Half of what it was long ago.
+    let old = endpoint("web", "10.0.0.1");
+    deliver(
+        &mut mirror,
+        delivery(Scope::Changes, vec![old.clone()], &[old], status(v1::SourceState::Loading)),
+    );
+    assert_eq!(services(&mirror), Vec::<String>::new());
+}
+
+/// Whether the mirror could go on with a Tower that offers this.
+fn can_go_on(
+    mirror: &Mirror,
+    tower: &str,
+    revision: u64,
+    offered: v1::SourceStatus,
+    holds: &[Resource],
+) -> bool {
+    let delivery =
+        Delivery { to_revision: revision, ..delivery(Scope::Everything, holds.to_vec(), holds, offered) };
+    mirror.can_go_on_with(&welcome(tower, None), &delivery)
+}
+
+#[test]
+fn a_stream_takes_over_when_it_is_as_far() {
+    let (mut mirror, web) = (Mirror::new(""), endpoint("web", "10.0.0.1"));
+    full(&mut mirror, at(9), std::slice::from_ref(&web));
+    let other = |offered| can_go_on(&mirror, "other", 99, offered, &[]);
+    assert!(other(at(9)) && other(at(10)));
+    assert!(!other(at(8)) && !other(status(v1::SourceState::Loading)));
+    assert!(can_go_on(&mirror, "other", 1, at(8), &[web]), "nothing differs");
+    // The same run counts by revisions.
+    assert!(can_go_on(&mirror, "run", 1, at(8), &[]));
+    assert!(!can_go_on(&mirror, "run", 0, at(10), &[]));
+}
+
+#[test]
+fn what_a_hand_over_leaves_different_is_asked_for() {
+    let (web, api, new) =
+        (endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"), endpoint("new", "10.0.0.1"));
+    let mut mirror = Mirror::new("");
+    full(&mut mirror, at(9), std::slice::from_ref(&web));
+    // It was made before `api` came on the stream that is left, and the other Tower has dropped that again.
+    let start = delivery(
+        Scope::Buckets { count: 1024, numbers: vec![] },
+        vec![new.clone()],
+        &[web.clone(), new.clone()],
+        at(11),
+    );
+    deliver(
+        &mut mirror,
+        Delivery { ..delivery(Scope::Changes, vec![api.clone()], &[web.clone(), api], at(10)) },
+    );
+    mirror.hand_over(welcome("other", None), start);
+    mirror.flush();
+    assert_eq!(services(&mirror), ["api", "web"], "the last state of which it is known that it was one");
+    assert!(mirror.take_comparison().is_some());
+    let all = [new, web];
+    deliver(&mut mirror, delivery(Scope::Buckets { count: 1, numbers: vec![0] }, all.to_vec(), &all, at(11)));
+    assert_eq!(services(&mirror), ["new", "web"]);
+    assert!(mirror.summary().equal_to_tower && mirror.is_sound());
+}
