@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tokio::sync::watch;
 use tower_common::{
+    audience::NodeFacts,
     delivery::{self, Delivery, DeliveryError, Scope},
     digest::Buckets,
     served::Served,
@@ -108,11 +109,11 @@ pub struct SourceSummary {
 }
 
 impl Mirror {
-    /// An empty mirror of a scope.
-    pub fn new(scope: &str) -> Self {
+    /// An empty mirror of a scope, on this host.
+    pub fn new(scope: &str, node: NodeFacts) -> Self {
         Self {
             store: Store::new(),
-            composer: Composer::new(scope),
+            composer: Composer::new(scope, node),
             composed: watch::Sender::new(Composition::default()),
             uncomposed: Changes::default(),
             stream: Stream::default(),

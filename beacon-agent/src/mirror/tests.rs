@@ -61,7 +61,7 @@ fn services(mirror: &Mirror) -> Vec<String> {
 
 #[test]
 fn nothing_is_complete_before_a_source_is() {
-    let mut mirror = Mirror::new("");
+    let mut mirror = Mirror::new("", NodeFacts::default());
     assert!(!mirror.compositions().borrow().complete);
     full(&mut mirror, status(v1::SourceState::Loading), &[]);
     assert!(!mirror.compositions().borrow().complete);
@@ -71,7 +71,7 @@ fn nothing_is_complete_before_a_source_is() {
 
 #[test]
 fn a_restarted_tower_that_is_still_loading_takes_nothing_away() {
-    let (mut mirror, web) = (Mirror::new(""), endpoint("web", "10.0.0.1"));
+    let (mut mirror, web) = (Mirror::new("", NodeFacts::default()), endpoint("web", "10.0.0.1"));
     full(&mut mirror, at(1), std::slice::from_ref(&web));
     full(&mut mirror, status(v1::SourceState::Loading), &[]);
     assert_eq!(services(&mirror), ["web"]);
@@ -86,7 +86,8 @@ fn a_restarted_tower_that_is_still_loading_takes_nothing_away() {
 
 #[test]
 fn a_tower_that_is_behind_changes_nothing_until_it_has_caught_up() {
-    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    let (mut mirror, web, api) =
+        (Mirror::new("", NodeFacts::default()), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
     full(&mut mirror, at(9), std::slice::from_ref(&web));
     full(&mut mirror, at(8), std::slice::from_ref(&api));
     assert_eq!(services(&mirror), ["web"]);
@@ -107,7 +108,8 @@ fn a_tower_that_is_behind_changes_nothing_until_it_has_caught_up() {
 
 #[test]
 fn at_an_equal_position_nothing_is_removed_until_it_moves_on() {
-    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    let (mut mirror, web, api) =
+        (Mirror::new("", NodeFacts::default()), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
     full(&mut mirror, at(9), std::slice::from_ref(&web));
     full(&mut mirror, at(9), std::slice::from_ref(&api));
     assert_eq!(services(&mirror), ["api", "web"]);
@@ -121,7 +123,8 @@ fn at_an_equal_position_nothing_is_removed_until_it_moves_on() {
 
 #[test]
 fn what_is_kept_at_an_equal_position_goes_when_a_delivery_moves_on() {
-    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    let (mut mirror, web, api) =
+        (Mirror::new("", NodeFacts::default()), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
     full(&mut mirror, at(9), std::slice::from_ref(&web));
     // This Tower has let it go without moving.
     full(&mut mirror, at(9), &[]);
@@ -136,7 +139,8 @@ fn what_is_kept_at_an_equal_position_goes_when_a_delivery_moves_on() {
 
 #[test]
 fn what_differs_from_tower_is_not_served_until_it_has_been_compared() {
-    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    let (mut mirror, web, api) =
+        (Mirror::new("", NodeFacts::default()), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
     full(&mut mirror, at(1), std::slice::from_ref(&web));
     deliver(&mut mirror, delivery(Scope::Changes, vec![api.clone()], &[], at(2)));
     assert_eq!(services(&mirror), ["web"]);
@@ -154,7 +158,8 @@ fn what_differs_from_tower_is_not_served_until_it_has_been_compared() {
 
 #[test]
 fn what_cannot_be_made_equal_is_fetched_anew() {
-    let (mut mirror, web, api) = (Mirror::new(""), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    let (mut mirror, web, api) =
+        (Mirror::new("", NodeFacts::default()), endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
     full(&mut mirror, at(1), std::slice::from_ref(&web));
     let wrong =
         delivery(Scope::Buckets { count: 1, numbers: vec![] }, vec![], std::slice::from_ref(&api), at(2));
@@ -172,7 +177,7 @@ fn what_cannot_be_made_equal_is_fetched_anew() {
 fn the_disk_is_served_when_tower_does_not_answer() {
     let web = endpoint("web", "10.0.0.1");
     let restored = || {
-        let mut mirror = Mirror::new("");
+        let mut mirror = Mirror::new("", NodeFacts::default());
         let mut store = Store::new();
         store.apply(Transaction { upserts: vec![web.clone()], sources: vec![at(5)], ..Default::default() });
         mirror.restore(Snapshot { store, taken_unix_ms: 0 });
@@ -201,7 +206,7 @@ fn the_disk_is_served_when_tower_does_not_answer() {
 
 #[test]
 fn a_full_delivery_of_the_same_changes_nothing_for_clients() {
-    let (mut mirror, web) = (Mirror::new(""), endpoint("web", "10.0.0.1"));
+    let (mut mirror, web) = (Mirror::new("", NodeFacts::default()), endpoint("web", "10.0.0.1"));
     full(&mut mirror, at(1), std::slice::from_ref(&web));
     let mut compositions = mirror.compositions();
     compositions.mark_unchanged();
@@ -211,7 +216,7 @@ fn a_full_delivery_of_the_same_changes_nothing_for_clients() {
 
 #[test]
 fn a_heartbeat_moves_positions_and_notices_a_gap() {
-    let mut mirror = Mirror::new("");
+    let mut mirror = Mirror::new("", NodeFacts::default());
     full(&mut mirror, at(1), &[]);
     assert!(mirror.heartbeat(heartbeat(&[], at(9))).unwrap());
     assert_eq!(mirror.summary().sources[0].index, 9);
