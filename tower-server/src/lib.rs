@@ -2,11 +2,13 @@
 //!
 //! Sources ([`sources`]) turn what they watch into transactions; one actor ([`store_actor`]) applies
 //! them to the store, encodes each once and appends it to the frame log; streams ([`fanout`]) are cursors
-//! into that log, over connections that [`grpc`] accepts. [`http`] is for people and probes.
+//! into that log, over connections that [`grpc`] accepts. [`api`] is HTTP, for people, tools and probes, and
+//! [`auth`] says who they are.
 
+pub mod api;
+pub mod auth;
 pub mod fanout;
 pub mod grpc;
-pub mod http;
 pub mod metrics;
 pub mod options;
 pub mod run;

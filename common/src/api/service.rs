@@ -39,8 +39,12 @@ pub struct Service {
     pub name: String,
     /// How many endpoints are published.
     pub endpoints: u64,
-    /// The ids of the sources that know it.
-    pub sources: Vec<String>,
+    /// The host name by which it is called, besides the one with `.mesh`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// Why it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// Who owns it, by the document that was uploaded last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
