@@ -4,7 +4,7 @@
 //! - [`routes`]: the handlers
 //! - [`error`], [`extract`], [`conditions`], [`page`]: what all of them need
 //! - [`told`]: from Tower's parts to the words of the API, which are in [`tower_common::api`]
-//! - [`front`]: the page for a first look
+//! - `front`: the page for a first look; `serving`: which services Beacons are sent
 //!
 //! Who may do what is not decided here: see [`auth`](crate::auth).
 
@@ -16,6 +16,7 @@ mod front;
 pub mod openapi;
 pub mod page;
 pub mod routes;
+mod serving;
 pub mod told;
 
 use std::{sync::Arc, time::Duration};
@@ -26,14 +27,17 @@ use actix::{
 };
 use actix_web::{middleware::from_fn, web};
 use prometheus_client::registry::Registry;
-use tower_common::tls::{Reloading, ServerFiles};
+use tower_common::{
+    served::Served,
+    tls::{Reloading, ServerFiles},
+};
 
-use self::error::Refused;
+use self::{error::Refused, serving::Serving};
 use crate::{
     auth::gate,
     fanout::beacons::Beacons,
     sources::{SourceHandle, SourceReport},
-    store_actor::{Describe, StoreActor, StoreSummary},
+    store_actor::{Describe, ListServices, StoreActor, StoreSummary},
 };
 
 /// An actor that takes longer to answer is as good as dead.
@@ -50,6 +54,10 @@ pub struct AppState {
     pub beacons: Arc<Beacons>,
     /// The certificate, if there is one.
     pub tls: Option<Reloading<ServerFiles>>,
+    /// Which services Beacons are sent.
+    pub served: Served,
+    /// Beyond so many of them the page warns.
+    pub warn_services: usize,
     /// All metrics.
     pub metrics: Arc<Registry>,
 }
@@ -89,6 +97,11 @@ impl AppState {
     /// If it does not answer in time.
     pub async fn describe_store(&self) -> Result<StoreSummary, Refused> {
         self.ask_store(Describe).await
+    }
+
+    /// The services that are discovered, and which of them Beacons are sent.
+    pub(crate) async fn serving(&self) -> Result<Serving, Refused> {
+        Ok(Serving::of(&self.served, self.ask_store(ListServices).await?))
     }
 
     /// All sources, as they are now.

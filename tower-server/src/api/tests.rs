@@ -13,7 +13,7 @@ use actix_web::{
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
-use tower_common::api::problem::MEDIA_TYPE;
+use tower_common::{api::problem::MEDIA_TYPE, served::Served};
 use tower_proto::v1;
 
 use super::{
@@ -33,10 +33,12 @@ use crate::{
 fn state() -> AppState {
     let log = FrameLog::new(Limits::default());
     AppState {
-        store: StoreActor::new("", log, StoreMetrics::default()).start(),
+        store: StoreActor::new("", Served::All, 1000, log, StoreMetrics::default()).start(),
         sources: Arc::default(),
         beacons: Arc::new(Beacons::default()),
         tls: None,
+        served: Served::All,
+        warn_services: 1000,
         metrics: Arc::new(Registry::default()),
     }
 }

@@ -40,9 +40,13 @@ pub(crate) async fn metrics(state: web::Data<AppState>) -> HttpResponse {
 #[utoipa::path(tag = "about", security(()), responses((status = 200, content_type = "text/plain", body = String)))]
 #[get("/")]
 pub(crate) async fn front_page(state: web::Data<AppState>) -> Result<HttpResponse, Refused> {
-    let summary = state.describe_store().await?;
-    let sources = state.describe_sources().await;
-    let page =
-        front::render(&summary, &sources, &state.beacons, state.tls.as_ref().map(Reloading::status).as_ref());
+    let page = front::render(&front::Contents {
+        store: state.describe_store().await?,
+        serving: state.serving().await?,
+        warn_services: state.warn_services,
+        sources: state.describe_sources().await,
+        beacons: &state.beacons,
+        tls: state.tls.as_ref().map(Reloading::status),
+    });
     Ok(HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(page))
 }

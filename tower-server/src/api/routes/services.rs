@@ -1,6 +1,6 @@
 //! Services: which there are, and their endpoints.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::cmp::Reverse;
 
 use actix_web::{HttpResponse, get, web};
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use crate::{
         extract::{Path, Query},
         page::Page,
     },
-    store_actor::{ListEndpoints, ListServices},
+    store_actor::{ListEndpoints, ServiceSummary},
 };
 
 /// A service in the path.
@@ -49,7 +49,9 @@ pub(crate) async fn list_services(
     state: web::Data<AppState>,
     Query(query): Query<ListQuery>,
 ) -> Result<HttpResponse, Refused> {
-    let mut services = all(&state).await?;
+    let serving = state.serving().await?;
+    let (serve, unknown) = (serving.serve, serving.unknown.into_iter().collect());
+    let mut services = all(serving.services);
     if let Some(search) = query.search.as_deref().map(str::to_lowercase) {
         services.retain(|service| {
             let owner = service.owner.as_deref().unwrap_or_default();
@@ -67,7 +69,7 @@ pub(crate) async fn list_services(
     };
     services.sort_by_cached_key(key);
     let (services, next) = page.of(services.into_iter(), key)?;
-    Ok(HttpResponse::Ok().json(Services { services, next }))
+    Ok(HttpResponse::Ok().json(Services { serve, unknown, services, next }))
 }
 
 /// Endpoints as they are published
@@ -82,28 +84,22 @@ pub(crate) async fn list_endpoints(
     Ok(HttpResponse::Ok().json(Endpoints { endpoints }))
 }
 
-async fn all(state: &AppState) -> Result<Vec<Service>, Refused> {
-    let discovered = state.ask_store(ListServices).await?;
-    let services: BTreeMap<String, Service> = discovered
-        .into_iter()
-        .map(|summary| {
-            let service = Service {
-                name: summary.service.clone(),
-                endpoints: summary.endpoints as u64,
-                domain: summary.domain,
-                refused: summary.refused,
-                owner: None,
-                latest_version: None,
-                active: None,
-                rules: 0,
-                activation: None,
-                index: 0,
-                changed_unix_ms: None,
-            };
-            (summary.service, service)
-        })
-        .collect();
-    Ok(services.into_values().collect())
+fn all(discovered: Vec<ServiceSummary>) -> Vec<Service> {
+    let service = |summary: ServiceSummary| Service {
+        name: summary.service,
+        endpoints: summary.endpoints as u64,
+        served: summary.served,
+        domain: summary.domain,
+        refused: summary.refused,
+        owner: None,
+        latest_version: None,
+        active: None,
+        rules: 0,
+        activation: None,
+        index: 0,
+        changed_unix_ms: None,
+    };
+    discovered.into_iter().map(service).collect()
 }
 
 fn endpoint((source, endpoint): (String, v1::Endpoint)) -> Endpoint {
