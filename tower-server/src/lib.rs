@@ -15,6 +15,7 @@ pub mod fanout;
 pub mod grpc;
 pub mod metrics;
 pub mod options;
+pub mod registry;
 pub mod run;
 pub mod sources;
 pub mod store_actor;
