@@ -18,6 +18,8 @@ use tower_proto::v1;
 use tracing::{error, info};
 
 use crate::{
+    api::{self, AppState},
+    auth::{connection, gate::Credentials},
     fanout::{
         admission::Admission,
         beacons::Beacons,
@@ -26,7 +28,6 @@ use crate::{
         service::{self, Starts, SyncService},
     },
     grpc,
-    http::{self, AppState},
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
     sources::{self, SourceHandle, spec},
@@ -109,13 +110,15 @@ async fn serve(
         tls: tls.clone(),
         served: served.clone(),
         warn_services: options.warn_services,
-        registry: Arc::new(registry),
+        metrics: Arc::new(registry),
     };
     let http = {
         let state = web::Data::new(state);
-        let http = HttpServer::new(move || App::new().app_data(state.clone()).configure(http::configure))
-            .workers(1)
-            .disable_signals();
+        let credentials = web::Data::new(Credentials::new(|_| None));
+        let app = move || {
+            App::new().app_data(state.clone()).app_data(credentials.clone()).configure(api::configure)
+        };
+        let http = HttpServer::new(app).on_connect(connection::note).workers(1).disable_signals();
         match tls.as_ref().filter(|_| !options.http_listen.ip().is_loopback()) {
             Some(tls) => http.bind_rustls_0_23(options.http_listen, server::http_config(tls)),
             None => http.bind(options.http_listen),
