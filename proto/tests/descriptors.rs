@@ -148,7 +148,8 @@ fn strip_message(message: &mut DescriptorProto) {
 
 fn strip_enum(of: &mut EnumDescriptorProto) {
     let options = of.options.take().unwrap_or_default();
-    let named = |name: &str| options.uninterpreted_option.iter().any(|option| option.name[0].name_part == name);
+    let named =
+        |name: &str| options.uninterpreted_option.iter().any(|option| option.name[0].name_part == name);
     if named("allow_alias") {
         of.options = Some(EnumOptions { allow_alias: Some(true), ..Default::default() });
     }

@@ -12,10 +12,7 @@ use tower_proto::envoy::{
                 StatusCodeFilter, access_log, access_log_filter::FilterSpecifier, comparison_filter::Op,
                 extension_filter,
             },
-            core::v3::{
-                RuntimeUInt32, SubstitutionFormatString,
-                substitution_format_string::Format,
-            },
+            core::v3::{RuntimeUInt32, SubstitutionFormatString, substitution_format_string::Format},
         },
         extensions::access_loggers::{
             file::v3::{FileAccessLog, file_access_log},
@@ -109,10 +106,7 @@ fn line(of: &AccessLog, default: &[(&str, &str)]) -> SubstitutionFormatString {
     } else {
         of.fields.iter().map(|(name, value)| (name.clone(), text_value(value))).collect()
     };
-    SubstitutionFormatString {
-        format: Some(Format::JsonFormat(Struct { fields })),
-        ..Default::default()
-    }
+    SubstitutionFormatString { format: Some(Format::JsonFormat(Struct { fields })), ..Default::default() }
 }
 
 fn logger(of: &AccessLog, line: SubstitutionFormatString, filter: Option<AccessLogFilter>) -> v3::AccessLog {
@@ -160,3 +154,6 @@ fn errors(requests: bool) -> AccessLogFilter {
     };
     AccessLogFilter { filter_specifier: Some(specifier) }
 }
+
+#[cfg(test)]
+mod tests;

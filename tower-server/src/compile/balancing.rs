@@ -70,10 +70,9 @@ pub(super) fn policy(callers: &Callers) -> Option<LoadBalancingPolicy> {
                 ..Default::default()
             },
         ),
-        LoadBalancerType::Maglev => typed(
-            "maglev",
-            &Maglev { table_size: of.table_size.and_then(large), ..Default::default() },
-        ),
+        LoadBalancerType::Maglev => {
+            typed("maglev", &Maglev { table_size: of.table_size.and_then(large), ..Default::default() })
+        }
     })
 }
 
@@ -99,7 +98,8 @@ pub(super) fn failover(locality: &Locality) -> (Failover, u32) {
         LocalityMode::None | LocalityMode::ZoneAware => (Failover::Unspecified, 0),
         LocalityMode::Failover => {
             // Rounded up, so that a rank that is just at the threshold still bears all.
-            let bears = locality.failover_threshold.map_or(0, |threshold| 10_000_u32.div_ceil(threshold.max(1)));
+            let bears =
+                locality.failover_threshold.map_or(0, |threshold| 10_000_u32.div_ceil(threshold.max(1)));
             (Failover::Zone, bears)
         }
     }

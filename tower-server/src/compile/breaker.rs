@@ -29,10 +29,8 @@ pub(super) fn breakers(callers: &Callers) -> Option<CircuitBreakers> {
         retry_budget: budgets.max_by_key(|budget| budget.basis_points()).map(budget),
         ..Default::default()
     };
-    (thresholds != Thresholds::default()).then(|| CircuitBreakers {
-        thresholds: vec![thresholds],
-        ..Default::default()
-    })
+    (thresholds != Thresholds::default())
+        .then(|| CircuitBreakers { thresholds: vec![thresholds], ..Default::default() })
 }
 
 /// No limits: towards the application on the same host, whose callers have theirs.

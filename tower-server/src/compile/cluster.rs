@@ -55,7 +55,7 @@ pub(super) fn add(service: &str, callers: &Callers, patches: &mut Patches<'_>, p
             shares: if subset.is_none() { shares(callers) } else { Vec::new() },
             grpc: for_grpc(&cluster, callers).map(|cluster| canonical(&cluster).into()).unwrap_or_default(),
         };
-        parts.cluster(&name, part);
+        parts.cluster(&name, &part);
     }
 }
 
@@ -112,12 +112,12 @@ fn for_grpc(cluster: &Cluster, callers: &Callers) -> Option<Cluster> {
 /// How connections are split, where there are no requests. What is for the whole service comes last, so that
 /// an endpoint counts for its subset first.
 fn shares(callers: &Callers) -> Vec<Share> {
-    let Some(route) = callers.routes.first().filter(|_| !callers.protocol.is_none_or(Protocol::is_http)) else {
+    let Some(route) = callers.routes.first().filter(|_| !callers.protocol.is_none_or(Protocol::is_http))
+    else {
         return Vec::new();
     };
-    let share = |(subset, weight): (&str, u32)| {
-        Some(Share { labels: callers.subsets.get(subset)?.clone(), weight })
-    };
+    let share =
+        |(subset, weight): (&str, u32)| Some(Share { labels: callers.subsets.get(subset)?.clone(), weight });
     let weights = route.weights();
     let of_all = weights.get("").map(|weight| Share { labels: BTreeMap::new(), weight: *weight });
     weights.into_iter().filter_map(share).chain(of_all).collect()

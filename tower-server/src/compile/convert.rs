@@ -3,8 +3,10 @@
 use tower_common::document::model::{Duration, PathMatch, PathType, Percent};
 use tower_proto::envoy::{
     envoy::{
-        config::core::v3::{DataSource, SocketAddress, data_source::Specifier, socket_address::PortSpecifier},
         config::core::v3::{Address, address},
+        config::core::v3::{
+            DataSource, SocketAddress, data_source::Specifier, socket_address::PortSpecifier,
+        },
         r#type::{
             matcher::v3::{RegexMatcher, StringMatcher, string_matcher::MatchPattern},
             v3::{FractionalPercent, Percent as EnvoyPercent, fractional_percent::DenominatorType},

@@ -22,7 +22,10 @@ use tower_proto::envoy::{
             filters::{http::local_ratelimit::v3 as http, network::local_ratelimit::v3 as network},
         },
         r#type::{
-            metadata::v3::{MetadataKey, metadata_key::{PathSegment, path_segment::Segment}},
+            metadata::v3::{
+                MetadataKey,
+                metadata_key::{PathSegment, path_segment::Segment},
+            },
             v3::{FractionalPercent, TokenBucket},
         },
     },

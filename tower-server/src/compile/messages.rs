@@ -11,7 +11,8 @@ use prost::{
     encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint},
 };
 use prost_reflect::{
-    DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, SerializeOptions,
+    DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor,
+    SerializeOptions,
 };
 use serde_json::Value;
 use tower_proto::{ENVOY_DESCRIPTORS, envoy::google::protobuf::Any};
@@ -52,7 +53,8 @@ pub(super) fn any<M: Message + Name>(message: &M) -> Any {
 /// The bytes of a message that stands for itself: the entries of its maps, and of those of the messages in
 /// it, are in the order of their keys.
 pub(super) fn canonical<M: Message + Name>(message: &M) -> Vec<u8> {
-    let sorted = descriptor(&M::full_name()).and_then(|descriptor| sort(&descriptor, &message.encode_to_vec()));
+    let sorted =
+        descriptor(&M::full_name()).and_then(|descriptor| sort(&descriptor, &message.encode_to_vec()));
     // What has just been encoded can be decoded; its type is among those that descriptors are made of.
     sorted.expect("a message of Envoy's")
 }
@@ -64,21 +66,26 @@ pub(super) fn canonical<M: Message + Name>(message: &M) -> Vec<u8> {
 /// If the result is no such message. The error says where.
 pub(super) fn merge(type_name: &str, body: &[u8], patch: &Value) -> Result<Vec<u8>, Error> {
     let descriptor = descriptor(type_name)?;
-    let message = DynamicMessage::decode(descriptor.clone(), body)?;
-    let options = SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false);
-    let mut json = message.serialize_with_options(serde_json::value::Serializer, &options).map_err(bad_json)?;
+    let mut json = to_json(type_name, body)?;
     merge_json(&mut json, patch);
     let mut track = serde_path_to_error::Track::new();
     let deserializer = serde_path_to_error::Deserializer::new(json, &mut track);
     let options = DeserializeOptions::new().deny_unknown_fields(true);
     let patched = DynamicMessage::deserialize_with_options(descriptor.clone(), deserializer, &options);
-    let patched = patched
-        .map_err(|error| Error::Json { path: track.path().to_string(), reason: error.to_string() })?;
+    let patched =
+        patched.map_err(|error| Error::Json { path: track.path().to_string(), reason: error.to_string() })?;
     sort(&descriptor, &patched.encode_to_vec())
 }
 
-fn bad_json(error: serde_json::Error) -> Error {
-    Error::Json { path: ".".to_owned(), reason: error.to_string() }
+/// A message as JSON, with the names of Envoy's proto files.
+///
+/// # Errors
+/// If the bytes are no such message.
+pub(super) fn to_json(type_name: &str, body: &[u8]) -> Result<Value, Error> {
+    let message = DynamicMessage::decode(descriptor(type_name)?, body)?;
+    let options = SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false);
+    let json = message.serialize_with_options(serde_json::value::Serializer, &options);
+    json.map_err(|error| Error::Json { path: ".".to_owned(), reason: error.to_string() })
 }
 
 fn merge_json(into: &mut Value, patch: &Value) {
@@ -191,12 +198,8 @@ mod tests {
         assert_eq!(read, host(), "and nothing else in them");
         let names: Vec<_> = read.routes.iter().map(|route| route.name.as_str()).collect();
         assert_eq!(names, ["z", "a"], "what is a list keeps its order");
-        let route = host();
-        let once = any(&route);
-        let again = any(&route);
-        assert_eq!(sort(&descriptor(ANY).unwrap(), &once.encode_to_vec()).unwrap(), {
-            sort(&descriptor(ANY).unwrap(), &again.encode_to_vec()).unwrap()
-        });
+        let wrapped = || sort(&descriptor(ANY).unwrap(), &any(&host()).encode_to_vec()).unwrap();
+        assert_eq!(wrapped(), wrapped(), "also in an Any");
     }
 
     #[test]
@@ -204,11 +207,8 @@ mod tests {
         let cluster = Cluster {
             name: "web".into(),
             alt_stat_name: "w".into(),
-            typed_extension_protocol_options: [(
-                "http".to_owned(),
-                any(&HttpProtocolOptions::default()),
-            )]
-            .into(),
+            typed_extension_protocol_options: [("http".to_owned(), any(&HttpProtocolOptions::default()))]
+                .into(),
             ..Default::default()
         };
         let patch = json!({
@@ -231,9 +231,15 @@ mod tests {
     fn json_that_does_not_fit_is_refused_with_its_place() {
         let cases = [
             (json!({"connect_timeuot": "1s"}), "connect_timeuot"),
-            (json!({"circuit_breakers": {"thresholds": [{"max_requests": -1}]}}), "thresholds[0].max_requests"),
+            (
+                json!({"circuit_breakers": {"thresholds": [{"max_requests": -1}]}}),
+                "thresholds[0].max_requests",
+            ),
             (json!({"connect_timeout": "soon"}), "connect_timeout"),
-            (json!({"typed_extension_protocol_options": {"x": {"@type": "type.googleapis.com/no.Such"}}}), "no.Such"),
+            (
+                json!({"typed_extension_protocol_options": {"x": {"@type": "type.googleapis.com/no.Such"}}}),
+                "no.Such",
+            ),
             (json!("text"), "string"),
         ];
         for (patch, word) in cases {

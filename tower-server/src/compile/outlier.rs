@@ -8,7 +8,8 @@ use super::convert::{duration, number};
 /// Envoy's outlier detection. What the document does not speak of, such as the statistics of success rates,
 /// ejects nobody.
 pub(super) fn detection(of: &OutlierDetection) -> v3::OutlierDetection {
-    let enforced = |count: Option<u32>, default: u32| number(if count.unwrap_or(default) == 0 { 0 } else { 100 });
+    let enforced =
+        |count: Option<u32>, default: u32| number(if count.unwrap_or(default) == 0 { 0 } else { 100 });
     // Envoy wants no count of 0, and counts what is not enforced.
     let count = |count: Option<u32>| count.filter(|count| *count > 0).and_then(number);
     let local = of.consecutive_local_failures;

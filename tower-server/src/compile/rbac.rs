@@ -58,7 +58,8 @@ fn rules(of: &AllowedCallers, requests: bool) -> Rbac {
     let policy = |rule: &CallerRule| {
         let any = Permission { rule: Some(Rule::Any(true)) };
         let permission = if requests { permission(rule) } else { any };
-        let policy = Policy { permissions: vec![permission], principals: principals(rule), ..Default::default() };
+        let policy =
+            Policy { permissions: vec![permission], principals: principals(rule), ..Default::default() };
         (rule.name.clone(), policy)
     };
     Rbac { policies: of.rules.iter().map(policy).collect(), ..Default::default() }
@@ -66,9 +67,8 @@ fn rules(of: &AllowedCallers, requests: bool) -> Rbac {
 
 fn permission(of: &CallerRule) -> Permission {
     let methods = of.methods.iter().map(|name| Rule::Header(method(*name)));
-    let path = |path: StringMatcher| {
-        Rule::UrlPath(PathMatcher { rule: Some(path_matcher::Rule::Path(path)) })
-    };
+    let path =
+        |path: StringMatcher| Rule::UrlPath(PathMatcher { rule: Some(path_matcher::Rule::Path(path)) });
     let paths = of.paths.iter().flat_map(paths).map(path);
     let all: Vec<_> = [methods.collect(), paths.collect()].into_iter().filter_map(either).collect();
     let rule = if all.is_empty() { Rule::Any(true) } else { Rule::AndRules(permission::Set { rules: all }) };

@@ -19,7 +19,13 @@ use tower_common::{
 };
 use tower_proto::envoy::envoy::config::route::v3::{self, VirtualHost, route::Action};
 
-use super::{access_log, cluster, convert::inline, inbound, limits, metadata::{self, LIMIT}, rbac};
+use super::{
+    access_log, cluster,
+    convert::inline,
+    inbound, limits,
+    metadata::{self, LIMIT},
+    rbac,
+};
 
 /// Where a side's requests go.
 #[derive(Debug, Clone, Copy)]
@@ -53,12 +59,8 @@ pub(super) fn callers(service: &str, of: &Callers) -> VirtualHost {
 /// The routes of the listener at a port, to the application.
 pub(super) fn application(service: &str, port: &str, of: &Inbound) -> VirtualHost {
     let name = inbound::name(service, port);
-    let side = Side {
-        place: Place::Inbound { service, port },
-        limits: &of.rate_limits,
-        hashes: &[],
-        log: None,
-    };
+    let side =
+        Side { place: Place::Inbound { service, port }, limits: &of.rate_limits, hashes: &[], log: None };
     let limits = limits::http(&name.replace('/', "_"), &of.rate_limits, &of.routes);
     let allowed = of.allowed_callers.as_ref().map(rbac::http);
     VirtualHost {
@@ -89,7 +91,11 @@ struct Side<'a> {
 
 impl Side<'_> {
     fn routes(&self, of: &[Route]) -> Vec<v3::Route> {
-        if of.is_empty() { self.route(&Route::default()) } else { of.iter().flat_map(|route| self.route(route)).collect() }
+        if of.is_empty() {
+            self.route(&Route::default())
+        } else {
+            of.iter().flat_map(|route| self.route(route)).collect()
+        }
     }
 
     /// A route of the document: one of Envoy's for each of its matches.
@@ -140,7 +146,7 @@ impl<'a> Place<'a> {
     }
 
     /// What of the service, or of its host, a backend names.
-    fn backend<'b>(self, of: &'b BackendRef) -> Option<&'b str> {
+    fn backend(self, of: &BackendRef) -> Option<&str> {
         match self {
             Self::Callers { .. } => of.subset.as_deref(),
             Self::Inbound { .. } => of.port.as_deref(),
@@ -155,3 +161,6 @@ impl<'a> Place<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,8 +12,8 @@ use tower_proto::{
                 core::v3::{TransportSocket, WatchedDirectory, transport_socket::ConfigType},
             },
             extensions::transport_sockets::tls::v3::{
-                CertificateValidationContext, CommonTlsContext, DownstreamTlsContext, SdsSecretConfig, Secret,
-                SubjectAltNameMatcher, TlsCertificate, TlsParameters, UpstreamTlsContext,
+                CertificateValidationContext, CommonTlsContext, DownstreamTlsContext, SdsSecretConfig,
+                Secret, SubjectAltNameMatcher, TlsCertificate, TlsParameters, UpstreamTlsContext,
                 common_tls_context::{CombinedCertificateValidationContext, ValidationContextType},
                 secret,
                 subject_alt_name_matcher::SanType,
@@ -64,7 +64,9 @@ pub(super) fn downstream(service: &str, of: &InboundTls) -> Option<TransportSock
         tls_params: Some(versions(of.min_version)),
         tls_certificate_sds_secret_configs: vec![ask(&inbound_certificate(service))],
         validation_context_type: ca.then(|| {
-            ValidationContextType::ValidationContextSdsSecretConfig(ask(&authority(&inbound_certificate(service))))
+            ValidationContextType::ValidationContextSdsSecretConfig(ask(&authority(&inbound_certificate(
+                service,
+            ))))
         }),
         // Both versions of HTTP are served; who asks for neither is listened to.
         alpn_protocols: vec!["h2".to_owned(), "http/1.1".to_owned()],
@@ -78,16 +80,23 @@ pub(super) fn downstream(service: &str, of: &InboundTls) -> Option<TransportSock
 }
 
 /// Where hosts find the files, by the names under which they are asked for.
-pub(super) fn secrets(service: &str, inbound: Option<&InboundTls>, callers: &CallersTls) -> Vec<(String, SecretPart)> {
+pub(super) fn secrets(
+    service: &str,
+    inbound: Option<&InboundTls>,
+    callers: &CallersTls,
+) -> Vec<(String, SecretPart)> {
     let mut secrets = Vec::new();
     if let Some(tls) = inbound.filter(|tls| tls.mode.is_some_and(|mode| mode != TlsMode::Off)) {
         let name = inbound_certificate(service);
-        secrets.extend(tls.client_ca_file.iter().map(|path| authorities(&authority(&name), path, Side::Inbound)));
+        secrets.extend(
+            tls.client_ca_file.iter().map(|path| authorities(&authority(&name), path, Side::Inbound)),
+        );
         secrets.extend(tls.certificate.iter().map(|files| certificate(&name, files, Side::Inbound)));
     }
     if callers.mode.is_some_and(|mode| mode != TlsMode::Off) {
         let name = callers_certificate(service);
-        secrets.extend(callers.ca_file.iter().map(|path| authorities(&authority(&name), path, Side::Callers)));
+        secrets
+            .extend(callers.ca_file.iter().map(|path| authorities(&authority(&name), path, Side::Callers)));
         secrets.extend(callers.certificate.iter().map(|files| certificate(&name, files, Side::Callers)));
     }
     secrets

@@ -58,10 +58,10 @@ fn path(of: Option<&PathMatch>) -> PathSpecifier {
 fn header(of: &HeaderMatch) -> HeaderMatcher {
     HeaderMatcher {
         name: of.name.clone(),
-        header_match_specifier: Some(value(of.kind, of.value.as_deref()).map_or(
-            HeaderMatchSpecifier::PresentMatch(true),
-            HeaderMatchSpecifier::StringMatch,
-        )),
+        header_match_specifier: Some(
+            value(of.kind, of.value.as_deref())
+                .map_or(HeaderMatchSpecifier::PresentMatch(true), HeaderMatchSpecifier::StringMatch),
+        ),
         ..Default::default()
     }
 }

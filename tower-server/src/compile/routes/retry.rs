@@ -26,9 +26,11 @@ const ANOTHER_HOST: i64 = 5;
 pub(super) fn policy(place: Place<'_>, of: Option<&Retry>, timeouts: &Timeouts) -> Option<RetryPolicy> {
     let mut policy = match (of, place) {
         (Some(retry), _) if retry.attempts > 0 => asked_for(retry),
-        (None, Place::Callers { .. }) => {
-            RetryPolicy { retry_on: "connect-failure".to_owned(), num_retries: number(1), ..Default::default() }
-        }
+        (None, Place::Callers { .. }) => RetryPolicy {
+            retry_on: "connect-failure".to_owned(),
+            num_retries: number(1),
+            ..Default::default()
+        },
         // Only for the time that each try may take.
         (Some(_), _) | (None, Place::Inbound { .. }) => {
             timeouts.backend_request?;
