@@ -14,7 +14,7 @@ use zookeeper_client::{Client, CreateMode, Error, MultiWriteError, MultiWriteRes
 use super::{
     HEAD, ZooKeeper, is_answer, parent,
     requests::{Failure, answer},
-    session::Known,
+    shared::Known,
 };
 use crate::event_log::{
     AppendError,
@@ -190,7 +190,7 @@ impl ZooKeeper {
     }
 
     /// Reads the head, as the ensemble knows it now.
-    async fn read_head(&self) -> Result<(), Failure> {
+    pub(in crate::event_log) async fn read_head(&self) -> Result<(), Failure> {
         self.shared.sync().await?;
         let path = self.path(HEAD);
         let Some((data, version)) = self.shared.data_and_version(&path).await? else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, MultiReadResult};
 
-use super::{is_answer, parent, session::Shared};
+use super::{is_answer, parent, shared::Shared};
 use crate::{
     event_log::{State, error::BackendError},
     sources::spec::ZnodeAcl,
