@@ -3,17 +3,15 @@
 //! - [`target`]: what `--event-log` says
 //! - `embedded`: a log of one Tower, in its data folder
 //! - `zookeeper`: a log of many Towers, in an ensemble
-
 //! - `entry`: entries as bytes, each naming the hash of the one before it
 //! - `memory`: what a Tower knows of a log before it has asked
 //! - `checkpoint`: what was folded, so that not all has to be folded again
 //! - [`archive`]: a log as a file; [`command`]: that, for people
-
 //!
 //! Whoever appends says which entry was the newest that he knew; if it is not any more, he is told. A command
 //! id is in the log at most once: appending it again tells where it is.
 //!
-//! What is not here: what entries mean. An entry that does not fold is the folder's to refuse.
+//! What is not here: what entries mean. An entry that cannot be folded is for whoever folds to refuse.
 
 pub mod archive;
 mod backend;

@@ -71,7 +71,8 @@ impl ZooKeeper {
         let settled = state.wait_for(|state| !matches!(state, State::Unreachable { .. }));
         let settled = timeout(ensemble.session_timeout + OPEN_PATIENCE, settled).await;
         drop(settled);
-        match shared.state.subscribe().borrow().clone() {
+        let state = shared.state.borrow().clone();
+        match state {
             State::Live => Ok(Self { shared, probe: options.probe, _session: session }),
             State::Unreachable { why, .. } => Err(OpenError::Unavailable { log, why }),
             State::Refused { why } => Err(OpenError::Unusable { log, why }),
