@@ -57,7 +57,6 @@ impl Shared {
         let there = timeout(SESSION_PATIENCE, clients.wait_for(Option::is_some)).await;
         let client = there.ok().and_then(Result::ok).and_then(|client| client.clone());
         let Some(client) = client else { return Err(Failure::NotMade(self.why())) };
-        clients.mark_unchanged();
         let answer = tokio::select! {
             answer = timeout(REQUEST_TIMEOUT, request(client)) => answer,
             _ = clients.changed() => return Err(Failure::Doubt("the session ended meanwhile".to_owned())),
