@@ -3,6 +3,7 @@
 //! - [`problem`]: what every refusal looks like
 //! - [`service`], [`version`], [`plan`], [`activation`], [`part`]: service documents, from upload to hosts
 //! - [`fleet`], [`source`]: hosts and what they serve; where endpoints come from
+//! - [`config`]: what a host serves its Envoys; [`log`]: the event log
 //! - [`activity`]: what was decided, by whom and why
 //! - [`access`]: tokens, and who may do what
 //!
@@ -13,7 +14,9 @@
 pub mod access;
 pub mod activation;
 pub mod activity;
+pub mod config;
 pub mod fleet;
+pub mod log;
 pub mod part;
 pub mod plan;
 pub mod problem;
@@ -63,6 +66,9 @@ pub struct Reason {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Changed {
     /// The index of its entry in the event log, which is also what `GET /activity/INDEX` takes. What is asked
-    /// afterwards with `If-Match` has this as its tag.
+    /// afterwards with `If-Match` has this as its tag. If nothing was to be done, the last entry about it.
     pub index: u64,
+    /// For people, such as why nothing was to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

@@ -30,6 +30,9 @@ pub struct ActivationRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 31_536_000))]
     pub ttl_seconds: Option<u64>,
+    /// Also if the version was rejected, or gone back from, before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 /// One step of the way: who has the release when it is over, within the audience.
@@ -69,13 +72,6 @@ pub struct TrafficRequest {
     /// The name of the route; every route to subsets if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
-    /// Who gets it; everyone if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audience: Option<String>,
-    /// The way there; one host, then 10 %, then all, if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(max_items = 20))]
-    pub steps: Option<Vec<StepRequest>>,
     /// All hosts in one step. Needs a reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_once: bool,
@@ -100,8 +96,26 @@ pub struct Activations {
     pub next: Option<String>,
 }
 
-/// An activation. `GET /activations/{id}`, and what activating, rolling back and setting weights answers, with
-/// 202.
+/// What activating, setting weights, rolling back and aborting answers: 202 if an activation is under way, and
+/// 200 if that was all, or nothing was to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Started {
+    /// The index of the last entry of the log about the service.
+    pub index: u64,
+    /// The number of the version that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// The activation that was started, or is under way already, or was aborted. Absent if none was needed: the
+    /// note says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activation: Option<Activation>,
+    /// For people, such as why nothing was to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// An activation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Activation {
