@@ -82,7 +82,7 @@ fn spawn(options: Options, first: Result<EventLog, String>) -> Registry {
         problems: std::collections::BTreeMap::new(),
     };
     let shared = Arc::new(Shared {
-        state: RwLock::new(State::default()),
+        state: RwLock::new(Arc::new(State::default())),
         applied: watch::Sender::new(0),
         status: watch::Sender::new(status),
         log: RwLock::new(None),

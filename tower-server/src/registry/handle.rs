@@ -24,7 +24,7 @@ pub struct Registry {
 
 /// What the registry's task and its handles have in common.
 pub(super) struct Shared {
-    pub(super) state: RwLock<State>,
+    pub(super) state: RwLock<Arc<State>>,
     /// The index of the last entry that is applied and published.
     pub(super) applied: watch::Sender<u64>,
     pub(super) status: watch::Sender<Status>,
@@ -124,9 +124,15 @@ pub(super) struct Ask {
 }
 
 impl Registry {
-    /// Looks at the state. While this runs nothing is applied, so it is to be short.
+    /// Looks at the state. While this runs nothing is applied, so it is to be short. Cheaper than
+    /// [`Registry::state`], which makes the next entry copy the state.
     pub fn read<T>(&self, look: impl FnOnce(&State) -> T) -> T {
         look(&self.shared.state.read())
+    }
+
+    /// The state as it is now, which stays as it is.
+    pub fn state(&self) -> Arc<State> {
+        self.shared.state.read().clone()
     }
 
     /// Carries out a command. The answer comes when its entry is in the log, applied, and published.

@@ -16,8 +16,8 @@ use crate::event_log::EventLog;
 
 /// Which hosts there are.
 pub trait Hosts: Send + Sync {
-    /// A connected host of this audience with an Envoy, to begin with.
-    fn first_of(&self, audience: &v1::Audience) -> Option<String>;
+    /// A connected host of this audience with an Envoy, to begin with; with another salt another one.
+    fn first_of(&self, audience: &v1::Audience, salt: &str) -> Option<String>;
 }
 
 /// Which bodies a command takes.

@@ -1,7 +1,7 @@
 //! Following the log: entries are folded, what they change is published, and now and then a checkpoint is
 //! made.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tower_common::{clock, store::Transaction};
 use tower_proto::v1;
@@ -46,7 +46,7 @@ impl Follower {
             }
         };
         self.checkpoint = state.index();
-        *self.shared.state.write() = state;
+        *self.shared.state.write() = Arc::new(state);
     }
 
     /// Folds what there is, publishes it, and tells how the log is. Returns whether something is to be tried
@@ -92,7 +92,7 @@ impl Follower {
             }
         };
         for entry in &entries {
-            let applied = self.shared.state.write().apply(entry);
+            let applied = Arc::make_mut(&mut *self.shared.state.write()).apply(entry);
             match applied {
                 Ok(applied) => self.dirty.extend(applied.services),
                 Err(refused) => {

@@ -22,7 +22,7 @@ use crate::{
 struct NoHosts;
 
 impl Hosts for NoHosts {
-    fn first_of(&self, _: &v1::Audience) -> Option<String> {
+    fn first_of(&self, _: &v1::Audience, _: &str) -> Option<String> {
         None
     }
 }
