@@ -11,6 +11,7 @@ mod demo;
 mod deploy;
 mod drain;
 mod egress;
+mod fields;
 mod flags;
 mod formats;
 mod grpc;
