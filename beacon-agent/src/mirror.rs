@@ -10,8 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tokio::sync::watch;
 use tower_common::{
+    audience::NodeFacts,
     delivery::{self, Delivery, DeliveryError, Scope},
     digest::Buckets,
+    served::Served,
     snapshot::Snapshot,
     standing::{Standing, standing},
     store::{Changes, Store, Transaction, is_complete},
@@ -30,6 +32,8 @@ pub struct Mirror {
     stream: Stream,
     /// The run of a Tower and its revision to which the store is equal.
     at: Option<(String, u64)>,
+    /// What the Tower sends to which the store was last equal, or with which it was last compared.
+    served: Option<Served>,
     /// The store could not be made equal to a Tower's: the next start is to take nothing from it.
     distrusted: bool,
     /// The store is from disk, and Tower may be about to tell what has changed since.
@@ -43,6 +47,8 @@ pub struct Mirror {
 struct Stream {
     /// The run of the Tower.
     tower: String,
+    /// What it sends.
+    served: Served,
     /// Whether something has been delivered.
     begun: bool,
     /// The sources that are not followed in everything.
@@ -51,7 +57,8 @@ struct Stream {
     loading: BTreeSet<String>,
     /// The store differs from Tower's without a reason.
     differs: bool,
-    /// Tower has read a source as far as the mirror, so that it can be followed from here.
+    /// Tower can be followed from here in what it could not before: it has read a source as far as the
+    /// mirror, or sends services that the last one did not.
     caught_up: bool,
     /// Tower has been asked for what differs.
     comparing: bool,
@@ -102,15 +109,16 @@ pub struct SourceSummary {
 }
 
 impl Mirror {
-    /// An empty mirror of a scope.
-    pub fn new(scope: &str) -> Self {
+    /// An empty mirror of a scope, on this host.
+    pub fn new(scope: &str, node: NodeFacts) -> Self {
         Self {
             store: Store::new(),
-            composer: Composer::new(scope),
+            composer: Composer::new(scope, node),
             composed: watch::Sender::new(Composition::default()),
             uncomposed: Changes::default(),
             stream: Stream::default(),
             at: None,
+            served: None,
             distrusted: false,
             held_back: false,
             revision: 0,
@@ -197,9 +205,30 @@ impl Mirror {
         }
     }
 
-    /// A stream of this run of a Tower begins.
-    pub fn begin(&mut self, tower: &str) {
-        self.stream = Stream { tower: tower.to_owned(), ..Stream::default() };
+    /// A stream begins.
+    pub fn begin(&mut self, welcome: v1::Welcome) {
+        let served = Served::from_proto(welcome.served);
+        self.stream = Stream { tower: welcome.tower, served, ..Stream::default() };
+    }
+
+    /// Whether this Tower's delivery, which was staged aside, brings the mirror at least to where it is: the
+    /// stream of the Tower that is followed may then be left without missing anything.
+    pub fn can_go_on_with(&self, welcome: &v1::Welcome, delivery: &Delivery) -> bool {
+        if welcome.tower == self.stream.tower {
+            return delivery.to_revision >= self.revision;
+        }
+        let behind = |offered: &v1::SourceStatus| {
+            standing(self.store.source(&offered.source), offered) == Standing::Ignore
+        };
+        self.store.digest() == delivery.digest || !delivery.transaction.sources.iter().any(behind)
+    }
+
+    /// Goes on with another stream, whose first delivery was staged while this one was still applied.
+    pub fn hand_over(&mut self, welcome: v1::Welcome, delivery: Delivery) {
+        self.begin(welcome);
+        // The start was made for an earlier store. If something differs for that reason it is no failure, but
+        // is asked for.
+        let _ = self.take(delivery, false);
     }
 
     /// Applies a delivery, to be served with the next [`Mirror::flush`]. Returns whether the store changed.
@@ -208,11 +237,16 @@ impl Mirror {
     /// If the store cannot be made equal to Tower's. The last state is served until another stream has
     /// delivered everything.
     pub fn deliver(&mut self, delivery: Delivery) -> Result<bool, DeliveryError> {
+        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
+        self.take(delivery, compared)
+    }
+
+    /// After a delivery that is `compared`, and made for the store as it is, nothing may differ.
+    fn take(&mut self, delivery: Delivery, compared: bool) -> Result<bool, DeliveryError> {
         let whole = match &delivery.scope {
             Scope::Everything | Scope::Buckets { .. } => true,
             Scope::Changes | Scope::Sources(_) => !self.stream.begun,
         };
-        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
         let sources = delivery.transaction.sources.clone();
         self.note_loading(&sources, whole);
         // Who has followed a source on this stream goes on doing so.
@@ -233,6 +267,15 @@ impl Mirror {
             }
         }
         self.note_caught_up(&sources);
+        let mut changes = Changes::default();
+        if !self.stream.begun {
+            changes = self.drop_unserved();
+            // How far sources have been read does not tell what of them this Tower sends.
+            self.stream.caught_up |= self.served.as_ref() != Some(&self.stream.served);
+        }
+        if compared {
+            self.served = Some(self.stream.served.clone());
+        }
         self.stream.begun = true;
         let (revision, digest) = (delivery.to_revision, delivery.digest.clone());
         let aside = &self.stream.aside;
@@ -243,7 +286,7 @@ impl Mirror {
             }
             aside.get(source).copied().unwrap_or(Standing::Follow)
         };
-        let changes = delivery.apply(&mut self.store, standing);
+        changes.merge(delivery.apply(&mut self.store, standing));
         let changed = !changes.is_empty();
         self.uncomposed.merge(changes);
         self.revision = revision;
@@ -293,6 +336,14 @@ impl Mirror {
         }
     }
 
+    /// Drops what this Tower does not send, however far it has read its sources.
+    fn drop_unserved(&mut self) -> Changes {
+        let served = &self.stream.served;
+        let unserved = self.store.iter().filter(|held| !served.covers(held.key()));
+        let removals = unserved.map(|held| (held.key().clone(), held.origin().clone())).collect();
+        self.store.apply(Transaction { removals, ..Transaction::default() })
+    }
+
     fn note_loading(&mut self, sources: &[v1::SourceStatus], all: bool) {
         if all {
             self.stream.loading.clear();
@@ -339,18 +390,21 @@ impl Mirror {
     ) -> Result<(), DeliveryError> {
         let stream = &mut self.stream;
         let equal = delivery::verify(&self.store, revision, digest);
-        if equal.is_ok() && stream.loading.is_empty() {
-            // There is nothing to keep aside.
-            stream.aside.clear();
+        if equal.is_ok() {
+            // There is nothing to keep aside, except from what Tower will yet say of what it is still reading.
+            stream.aside.retain(|source, _| stream.loading.contains(source));
             stream.differs = false;
             stream.caught_up = false;
+            self.distrusted = false;
             self.at = Some((stream.tower.clone(), revision));
-            let moved = Transaction { sources: sources.to_vec(), ..Transaction::default() };
+            self.served = Some(stream.served.clone());
+            let followed = sources.iter().filter(|status| !stream.aside.contains_key(&status.source));
+            let moved = Transaction { sources: followed.cloned().collect(), ..Transaction::default() };
             self.uncomposed.merge(self.store.apply(moved));
         } else {
             self.at = None;
-            // What Tower is still reading, and what is kept from a Tower that is behind, may differ.
-            let explained = !stream.loading.is_empty() || !stream.aside.is_empty();
+            // What is kept from a Tower that is behind, or still reading what is known here, may differ.
+            let explained = !stream.aside.is_empty();
             stream.differs = !explained;
             if !explained && compared {
                 self.distrusted = true;

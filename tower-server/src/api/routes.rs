@@ -1,0 +1,5 @@
+//! The handlers, by what they are about.
+
+pub mod probes;
+pub mod services;
+pub mod sources;
