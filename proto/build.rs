@@ -10,8 +10,6 @@ const FILES: &[&str] = &[
     "tower/v1/registry.proto",
     "tower/v1/checkpoint.proto",
 ];
-const FILES: &[&str] =
-    &["tower/v1/resource.proto", "tower/v1/release.proto", "tower/v1/sync.proto", "tower/v1/log.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for file in FILES {

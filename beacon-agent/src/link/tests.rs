@@ -10,6 +10,7 @@ use tokio::{net::TcpListener, sync::mpsc, task::JoinHandle, time::timeout};
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request as Call, Response, Status, Streaming, transport::Server};
 use tower_common::{
+    audience::NodeFacts,
     resource::{Origin, Resource, ResourceKey},
     store::{Store, Transaction},
 };
@@ -171,7 +172,7 @@ impl Beacon {
         let first = Towers::new((0..names.len()).map(|n| n.to_string()).collect(), &node.id);
         let first: usize = first.next().parse().unwrap();
         names.rotate_right(first);
-        let mirror = Arc::new(Mutex::new(Mirror::new("")));
+        let mirror = Arc::new(Mutex::new(Mirror::new("", NodeFacts::default())));
         let link = Link {
             towers: names,
             dialer: Dialer::new(None, true),

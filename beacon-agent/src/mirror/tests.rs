@@ -227,7 +227,7 @@ fn a_heartbeat_moves_positions_and_notices_a_gap() {
 fn what_a_tower_does_not_serve_goes_however_little_it_has_read() {
     let both = [endpoint("api", "10.0.0.1"), endpoint("web", "10.0.0.1")];
     for offered in [at(9), at(5), status(v1::SourceState::Loading), status(v1::SourceState::Lost)] {
-        let mut mirror = Mirror::new("");
+        let mut mirror = Mirror::new("", NodeFacts::default());
         full(&mut mirror, at(9), &both);
         let served = &both[1..];
         mirror.begin(welcome("restarted", Some(&["web"])));
@@ -247,7 +247,7 @@ fn what_is_on_disk_and_not_served_goes_when_tower_is_reached() {
     let mut store = Store::new();
     let upserts = vec![endpoint("api", "10.0.0.1"), endpoint("web", "10.0.0.1")];
     store.apply(Transaction { upserts, sources: vec![at(5)], ..Default::default() });
-    let mut mirror = Mirror::new("");
+    let mut mirror = Mirror::new("", NodeFacts::default());
     mirror.restore(Snapshot { store, taken_unix_ms: 0 });
     mirror.serve_from_disk();
     assert_eq!(services(&mirror), ["api", "web"]);
@@ -260,7 +260,7 @@ fn what_is_on_disk_and_not_served_goes_when_tower_is_reached() {
 #[test]
 fn what_is_served_again_is_asked_for_although_the_source_has_not_moved() {
     let (web, api) = (endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
-    let mut mirror = Mirror::new("");
+    let mut mirror = Mirror::new("", NodeFacts::default());
     mirror.begin(welcome("run", Some(&["web"])));
     deliver(&mut mirror, delivery(Scope::Everything, vec![web.clone()], std::slice::from_ref(&web), at(9)));
     let all = [api, web];
@@ -288,7 +288,7 @@ fn source(name: &str, state: v1::SourceState) -> v1::SourceStatus {
 #[test]
 fn what_differs_is_noticed_while_a_source_is_loading_of_which_nothing_is_known() {
     let (web, api) = (endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
-    let mut mirror = Mirror::new("");
+    let mut mirror = Mirror::new("", NodeFacts::default());
     mirror.begin(welcome("run", None));
     let mut first = delivery(Scope::Everything, vec![web.clone()], std::slice::from_ref(&web), at(1));
     first.transaction.sources.push(source("k8s", v1::SourceState::Loading));
@@ -301,7 +301,7 @@ fn what_differs_is_noticed_while_a_source_is_loading_of_which_nothing_is_known()
 
 #[test]
 fn an_equal_store_does_not_let_a_tower_that_is_still_reading_bring_back_what_is_gone() {
-    let mut mirror = Mirror::new("");
+    let mut mirror = Mirror::new("", NodeFacts::default());
     full(&mut mirror, at(9), &[]);
     full(&mut mirror, status(v1::SourceState::Loading), &[]);
     assert!(mirror.summary().equal_to_tower);
@@ -330,7 +330,7 @@ fn can_go_on(
 
 #[test]
 fn a_stream_takes_over_when_it_is_as_far() {
-    let (mut mirror, web) = (Mirror::new(""), endpoint("web", "10.0.0.1"));
+    let (mut mirror, web) = (Mirror::new("", NodeFacts::default()), endpoint("web", "10.0.0.1"));
     full(&mut mirror, at(9), std::slice::from_ref(&web));
     let other = |offered| can_go_on(&mirror, "other", 99, offered, &[]);
     assert!(other(at(9)) && other(at(10)));
@@ -345,7 +345,7 @@ fn a_stream_takes_over_when_it_is_as_far() {
 fn what_a_hand_over_leaves_different_is_asked_for() {
     let (web, api, new) =
         (endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"), endpoint("new", "10.0.0.1"));
-    let mut mirror = Mirror::new("");
+    let mut mirror = Mirror::new("", NodeFacts::default());
     full(&mut mirror, at(9), std::slice::from_ref(&web));
     // It was made before `api` came on the stream that is left, and the other Tower has dropped that again.
     let start = delivery(
