@@ -2,9 +2,13 @@
 
 mod answers;
 mod balancing;
+mod bytes;
 mod health;
+mod inbound;
 mod limits;
+mod logs;
 mod matching;
 mod patience;
 mod rig;
+mod secured;
 mod splitting;

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use tower_tests::{Ask, Echo, Protocol, eventually};
 
 use super::rig::{Instance, Rig, Running};
-use crate::support::SOON;
+use crate::support::{SOON, answered_by};
 
 async fn healthy(running: &Running, service: &str, expected: u64) {
     eventually(SOON, format!("{service} has {expected} healthy endpoints"), async || {
@@ -32,8 +32,7 @@ async fn endpoints_are_asked_whether_they_are_well() -> Result<()> {
     assert_eq!((seen.path.as_str(), seen.host.as_str()), ("/health", "probe"));
     beta.answer(500);
     healthy(&running, "web", 1).await;
-    let tally = running.envoy.caller(Protocol::Http1).tally("web", 20).await?;
-    assert!(tally.is_exactly(&["alpha"]), "{tally}");
+    answered_by(&[running.envoy.caller(Protocol::Http1)], "web", &["alpha"]).await;
     healthy(&running, "tcp", 2).await;
     beta.answer(200);
     healthy(&running, "web", 2).await;
@@ -62,33 +61,38 @@ async fn who_answers_badly_is_left_out_for_a_while() -> Result<()> {
     let (bad, good) = (Echo::start("bad").await?, Echo::start("good").await?);
     bad.answer(500);
     let both = [Instance::at(bad.address()), Instance::at(good.address())];
-    let detect = |of: &str| {
+    let detect = |of: &str, time: &str| {
         format!(
-            "callers: {{outlierDetection: {{{of}, interval: 100ms, baseEjectionTime: 1s, maxEjectionPercent: 50}}}}"
+            "callers: {{outlierDetection: {{{of}, interval: 100ms, baseEjectionTime: {time}, maxEjectionPercent: 50}}}}"
         )
     };
     let running = Rig::default()
-        .service("status", &detect("consecutive5xx: 2"), &both)?
-        .service("gateway", &detect("consecutive5xx: 0, consecutiveGatewayErrors: 2"), &both)?
+        .service("status", &detect("consecutive5xx: 2", "1s"), &both)?
+        .service("gateway", &detect("consecutive5xx: 0, consecutiveGatewayErrors: 2", "1h"), &both)?
         .start()
         .await?;
     let caller = running.envoy.caller(Protocol::Http1);
-    let tally = caller.tally("status", 20).await?;
-    assert_eq!(tally.failures, [(500, 2)].into(), "{tally}");
-    assert_eq!(running.envoy.stat("cluster.status.outlier_detection.ejections_active").await?, Some(1));
+    ejected(&running, "status", "consecutive_5xx").await;
     let tally = caller.tally("gateway", 20).await?;
     assert_eq!(tally.failures, [(500, 10)].into(), "500 is none of 502, 503, 504: {tally}");
     bad.answer(503);
-    let tally = caller.tally("gateway", 20).await?;
-    assert_eq!(tally.failures, [(503, 2)].into(), "{tally}");
+    ejected(&running, "gateway", "consecutive_gateway_failure").await;
+    answered_by(&[caller], "gateway", &["good"]).await;
     bad.answer(200);
-    eventually(SOON, "it is asked again", async || {
-        let tally = caller.tally("status", 4).await?;
-        ensure!(tally.is_exactly(&["bad", "good"]), "{tally}");
+    answered_by(&[caller], "status", &["bad", "good"]).await;
+    Ok(())
+}
+
+/// Calls until an endpoint was left out for this reason.
+async fn ejected(running: &Running, service: &str, reason: &str) {
+    let stat = format!("cluster.{service}.outlier_detection.ejections_enforced_{reason}");
+    eventually(SOON, format!("{service} leaves one out"), async || {
+        running.envoy.caller(Protocol::Http1).tally(service, 4).await?;
+        let ejected = running.envoy.stat(&stat).await?;
+        ensure!(ejected == Some(1), "{ejected:?}");
         Ok(())
     })
     .await;
-    Ok(())
 }
 
 #[tokio::test]
@@ -101,8 +105,8 @@ callers:
   routes: [{name: a, retry: {attempts: 0}}]
 ";
     let running = Rig::default().service("web", spec, &both)?.start().await?;
-    let tally = running.envoy.caller(Protocol::Http1).tally("web", 20).await?;
-    assert_eq!(tally.failures, [(503, 2)].into(), "{tally}");
+    ejected(&running, "web", "consecutive_local_origin_failure").await;
+    answered_by(&[running.envoy.caller(Protocol::Http1)], "web", &["good"]).await;
     Ok(())
 }
 
@@ -130,8 +134,7 @@ async fn with_few_well_endpoints_all_are_used_only_if_the_owner_says_so() -> Res
         healthy(&running, service, 1).await;
     }
     let caller = running.envoy.caller(Protocol::Http1);
-    let tally = caller.tally("strict", 20).await?;
-    assert!(tally.is_exactly(&["good"]), "{tally}");
+    answered_by(&[caller], "strict", &["good"]).await;
     for service in ["panics", "balanced"] {
         let tally = caller.tally(service, 20).await?;
         assert!(
@@ -140,7 +143,11 @@ async fn with_few_well_endpoints_all_are_used_only_if_the_owner_says_so() -> Res
         );
     }
     good.answer(500);
-    healthy(&running, "strict", 0).await;
-    assert_eq!(running.ask(&Ask::get("strict", "/")).await?.status, 503, "nobody is better than the ill");
+    eventually(SOON, "nobody is better than the ill", async || {
+        let reply = running.ask(&Ask::get("strict", "/")).await?;
+        ensure!(reply.status == 503, "{}", reply.status);
+        Ok(())
+    })
+    .await;
     Ok(())
 }

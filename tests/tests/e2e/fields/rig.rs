@@ -1,6 +1,9 @@
 //! What a document leads to, in an Envoy.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
+};
 
 use anyhow::{Context, Result, anyhow};
 use prost::Message;
@@ -77,6 +80,7 @@ impl Rig {
 
     fn bootstrap(&self, port: u16) -> Result<Value> {
         let (mut clusters, mut hosts, mut listeners, mut secrets) = (vec![], vec![], vec![], vec![]);
+        let mut logs = BTreeSet::new();
         let mut routes = BTreeMap::new();
         for (service, bundle) in &self.bundles {
             for part in &bundle.parts {
@@ -89,6 +93,7 @@ impl Rig {
                         if part.side() == Side::Callers {
                             host["domains"] = json!([service, format!("{service}.mesh")]);
                             hosts.push(host);
+                            logs.insert(part.access_log.clone());
                         } else {
                             routes.insert(part.route_config.clone(), host);
                         }
@@ -107,7 +112,9 @@ impl Rig {
             }
         }
         listeners.iter_mut().for_each(|listener| inline(listener, &routes));
-        listeners.push(egress(port, &hosts));
+        logs.retain(|log| !log.is_empty());
+        let logs = logs.iter().map(|log| to_json("envoy.config.accesslog.v3.AccessLog", log));
+        listeners.push(egress(port, &hosts, &logs.collect::<Result<Vec<_>, _>>()?));
         Ok(json!({
             "node": {"id": "fields", "cluster": "fields", "locality": {"zone": "a"}},
             "admin": {"address": {"socket_address": {"address": "127.0.0.1", "port_value": 0}}},
@@ -173,7 +180,7 @@ fn inline(value: &mut Value, routes: &BTreeMap<String, Value>) {
     }
 }
 
-fn egress(port: u16, hosts: &[Value]) -> Value {
+fn egress(port: u16, hosts: &[Value], logs: &[Value]) -> Value {
     let extension = "type.googleapis.com/envoy.extensions.filters";
     json!({
         "name": "egress",
@@ -184,6 +191,7 @@ fn egress(port: u16, hosts: &[Value]) -> Value {
                 "@type": format!("{extension}.network.http_connection_manager.v3.HttpConnectionManager"),
                 "stat_prefix": "egress",
                 "stream_idle_timeout": "0s",
+                "access_log": logs,
                 "server_header_transformation": "PASS_THROUGH",
                 "route_config": {"name": "egress", "ignore_port_in_host_matching": true, "virtual_hosts": hosts},
                 "http_filters": [
