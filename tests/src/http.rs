@@ -25,7 +25,7 @@ use tokio::{net::TcpStream, time::timeout};
 use crate::upstream::VERSION_HEADER;
 
 /// Longer than any answer on loopback takes, also on a busy machine.
-const ANSWER: Duration = Duration::from_secs(5);
+pub(crate) const ANSWER: Duration = Duration::from_secs(5);
 
 /// What a caller speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ async fn exchange(address: SocketAddr, protocol: Protocol, host: &str, path: &st
     collect(response).await
 }
 
-async fn collect(response: http::Response<Incoming>) -> Result<Reply> {
+pub(crate) async fn collect(response: http::Response<Incoming>) -> Result<Reply> {
     let (head, body) = response.into_parts();
     let body = body.collect().await.context("the body broke off")?.to_bytes();
     Ok(Reply {
