@@ -165,13 +165,14 @@ impl ZooKeeper {
     /// Changes what the head says besides the newest entry; it must be this log's.
     pub(super) async fn set_head(&self, new: v1::LogHead) -> Result<(), BackendError> {
         let known = self.known();
+        self.shared.expect(&new.incarnation);
         self.probe.at("head");
         let replaced = self.shared.set(&self.path(HEAD), new.encode_to_vec(), known.version).await?;
         if !replaced {
             return Err(BackendError::Failed("another process writes to the log as well".to_owned()));
         }
-        self.shared.adopt(Known { head: new, version: known.version + 1 });
-        Ok(())
+        let new = Known { head: new, version: known.version + 1 };
+        self.shared.learn(new).map_err(BackendError::Failed)
     }
 }
 

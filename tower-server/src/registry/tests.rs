@@ -9,7 +9,7 @@ use tower_proto::v1;
 
 use super::{
     Command, Context, Decision, Prepared, Refusal, State,
-    commands::{self, Activate, IssueToken, PreparedDocument, RollBack, Upload},
+    commands::{self, Activate, IssueToken, Plan, PreparedDocument, RollBack, Upload},
     fold::versions::release_name,
     permission::TOWER,
 };
@@ -156,7 +156,8 @@ impl World {
     }
 
     fn activate(&mut self, service: &str, version: u64, at_once: bool) -> String {
-        let activate = Activate { service: service.into(), version, at_once, ..Default::default() };
+        let plan = Plan { at_once, ..Plan::default() };
+        let activate = Activate { service: service.into(), version, plan, ..Default::default() };
         self.run("admin", Command::Activate(activate)).unwrap().activation.unwrap()
     }
 

@@ -5,7 +5,7 @@
 //! reconnection, and servers tell then what has changed meanwhile; what it does with recursive ones is of no
 //! use.
 
-use std::{convert::Infallible, future::pending, pin::Pin, time::Duration};
+use std::{convert::Infallible, future::pending, pin::Pin, sync::OnceLock, time::Duration};
 
 use parking_lot::Mutex;
 use prost::Message;
@@ -44,6 +44,8 @@ pub(super) struct Shared {
     pub(super) state: watch::Sender<State>,
     /// Whoever has it changes what is known.
     knowing: Mutex<()>,
+    /// The incarnation that this process itself gives to the log, if it does.
+    own: OnceLock<String>,
 }
 
 /// The head that is known, and the version of its znode.
@@ -68,6 +70,7 @@ impl Shared {
             members: watch::Sender::new(Vec::new()),
             state: watch::Sender::new(state),
             knowing: Mutex::new(()),
+            own: OnceLock::new(),
         }
     }
 
@@ -88,10 +91,15 @@ impl Shared {
                 let format = found.head.format;
                 Some(format!("it has format {format}, and this build reads format {FORMAT}"))
             }
-            Some(known) if known.head.incarnation != found.head.incarnation => Some(format!(
-                "its incarnation is {} where {} was read before: it was replaced",
-                found.head.incarnation, known.head.incarnation
-            )),
+            Some(known)
+                if known.head.incarnation != found.head.incarnation
+                    && self.own.get() != Some(&found.head.incarnation) =>
+            {
+                Some(format!(
+                    "its incarnation is {} where {} was read before: it was replaced",
+                    found.head.incarnation, known.head.incarnation
+                ))
+            }
             Some(known) if known.head.index == found.head.index && known.head.hash != found.head.hash => {
                 Some(format!("entry {} is another one than it was", found.head.index))
             }
@@ -101,20 +109,15 @@ impl Shared {
         if let Some(problem) = problem {
             return Err(self.refuse(problem));
         }
-        self.adopt_locked(found);
-        Ok(())
-    }
-
-    /// Takes in a head whatever was known.
-    pub(super) fn adopt(&self, found: Known) {
-        let _knowing = self.knowing.lock();
-        self.adopt_locked(found);
-    }
-
-    fn adopt_locked(&self, found: Known) {
         let index = found.head.index;
         self.known.send_replace(Some(found));
         self.newest.send_if_modified(|newest| std::mem::replace(newest, index) != index);
+        Ok(())
+    }
+
+    /// From now on this incarnation is that of the log as well.
+    pub(super) fn expect(&self, incarnation: &str) {
+        self.own.get_or_init(|| incarnation.to_owned());
     }
 
     /// From now on nothing of this log is believed.
