@@ -40,7 +40,6 @@ impl Serving {
     pub(super) fn watched(&self) -> impl Iterator<Item = &ServiceSummary> {
         self.services.iter().filter(|summary| !summary.served)
     }
-
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use tower_common::api::{
     fleet::Lack,
 };
 use tower_proto::v1::{
-    self, activation_ended::Outcome,
+    self,
+    activation_ended::Outcome,
     activation_started::{self, Kind as Started},
 };
 
@@ -31,7 +32,12 @@ pub fn activation(
         audience: audience(started.audience.as_ref()),
         state: ended.map_or(State::Progressing, |ended| state(ended.outcome())),
         step: u64::from(record.step),
-        steps: started.steps.iter().enumerate().map(|(number, step)| told_step(number, step, record)).collect(),
+        steps: started
+            .steps
+            .iter()
+            .enumerate()
+            .map(|(number, step)| told_step(number, step, record))
+            .collect(),
         id: started.activation,
         service: service.to_owned(),
         version: started.version,

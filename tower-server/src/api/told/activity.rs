@@ -109,11 +109,9 @@ fn told(service: &str, kind: &Kind) -> (&'static str, String, Value) {
             }),
         ),
         Kind::TokenRevoked(it) => ("token_revoked", format!("{} was revoked", it.id), json!({"id": it.id})),
-        Kind::FeatureLevelRaised(it) => (
-            "feature_level_raised",
-            format!("the feature level is {}", it.level),
-            json!({"level": it.level}),
-        ),
+        Kind::FeatureLevelRaised(it) => {
+            ("feature_level_raised", format!("the feature level is {}", it.level), json!({"level": it.level}))
+        }
     }
 }
 

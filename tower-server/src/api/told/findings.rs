@@ -35,7 +35,7 @@ pub fn finding(finding: &document::Finding) -> problem::Finding {
 }
 
 /// Why a command is not carried out.
-pub fn refusal(refusal: Refusal) -> Problem {
+pub fn refusal(refusal: &Refusal) -> Problem {
     let code = match refusal.kind {
         RefusalKind::Invalid => Code::Invalid,
         RefusalKind::Stale => Code::Stale,
@@ -43,11 +43,11 @@ pub fn refusal(refusal: Refusal) -> Problem {
         RefusalKind::NotFound => Code::NotFound,
         RefusalKind::Blocked => Code::Blocked,
     };
-    let mut problem = Problem::new(code, refusal.message);
+    let mut problem = Problem::new(code, refusal.message.clone());
     problem.kind = format!("urn:tower:problem:{}", refusal.code);
     problem.object = some(&refusal.object);
-    problem.field = refusal.field;
-    problem.owner = refusal.owner;
+    problem.field = refusal.field.clone();
+    problem.owner = refusal.owner.clone();
     problem.next = some(&refusal.next);
     problem
 }
