@@ -18,8 +18,9 @@ use tower_proto::v1;
 use tracing::{error, info};
 
 use crate::{
-    api::{self, AppState},
-    auth::{connection, gate::Credentials},
+    api::{self, AppState, ledger::Ledger, stream::Streams},
+    auth::{connection, first, gate::Credentials},
+    event_log::{self, EventLog},
     fanout::{
         admission::Admission,
         beacons::Beacons,
@@ -67,6 +68,7 @@ async fn serve(
     grpc_runtime: &runtime::Handle,
 ) -> anyhow::Result<()> {
     let scope = canonical_scope(&options.scope).to_owned();
+    let stopping = CancellationToken::new();
     let served = options.served()?;
     info!(serve = ?options.serve, "what Beacons are sent");
     std::fs::create_dir_all(&options.data_dir)
@@ -103,7 +105,16 @@ async fn serve(
         source_metrics,
     )?;
     let sources = Arc::new(sources);
+    let run: u128 = rand::rng().random();
+    let log_options = event_log::Options { run: format!("{run:032x}"), ..Default::default() };
+    let event_log = EventLog::open(&options.event_log()?, &options.data_dir, log_options).await?;
+    let ledger = Ledger::new(event_log);
+    ledger.catch_up().await.map_err(|refused| anyhow!("{refused}"))?;
+    first::ensure(&ledger, &options.data_dir).await?;
     let state = AppState {
+        ledger: ledger.clone(),
+        log_target: options.event_log.clone(),
+        streams: Streams::new(stopping.clone()),
         store: store.clone(),
         sources: sources.clone(),
         beacons: beacons.clone(),
@@ -114,7 +125,7 @@ async fn serve(
     };
     let http = {
         let state = web::Data::new(state);
-        let credentials = web::Data::new(Credentials::new(|_| None));
+        let credentials = web::Data::new(Credentials::of(ledger));
         let app = move || {
             App::new().app_data(state.clone()).app_data(credentials.clone()).configure(api::configure)
         };
@@ -132,7 +143,6 @@ async fn serve(
     let http_handle = http.handle();
 
     let address = grpc_listener.local_addr()?;
-    let stopping = CancellationToken::new();
     let sync = SyncService::new(service::Options {
         welcome: welcome(&scope, &served),
         scope,
