@@ -371,7 +371,7 @@ fn what_a_hand_over_leaves_different_is_asked_for() {
 #[test]
 fn an_equal_store_does_not_let_a_tower_that_is_behind_go_back() {
     let (web, api) = (endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
-    let mut mirror = Mirror::new("");
+    let mut mirror = Mirror::new("", NodeFacts::default());
     full(&mut mirror, at(9), std::slice::from_ref(&web));
     full(&mut mirror, at(5), std::slice::from_ref(&web));
     assert!(mirror.summary().equal_to_tower);
