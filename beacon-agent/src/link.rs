@@ -12,7 +12,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
 use tokio::{
     sync::{Notify, mpsc},
-    time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
@@ -45,9 +45,6 @@ const MAX_RESPONSE_BYTES: usize = 4 << 20;
 
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
-/// Reports are sent when they differ from the last, at most this often.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the link needs to know and to reach.
 #[derive(Clone)]
@@ -169,9 +166,7 @@ async fn follow(link: &Link, tower: &str, progress: &mut Progress) -> Result<std
         .into_inner();
     let mut staging = Staging::new();
     let mut silence_limit = WELCOME_TIMEOUT;
-    let mut reporter = Reporter::new(link.clients.clone());
-    let mut report_tick = interval(REPORT_INTERVAL);
-    report_tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut reporter = Reporter::new(link.clients.clone(), link.mirror.lock().compositions());
     let mut flushes = Flushes::new();
     // Silence is measured from the last response, whatever else happens here.
     let mut deadline = Instant::now() + silence_limit;
@@ -185,7 +180,7 @@ async fn follow(link: &Link, tower: &str, progress: &mut Progress) -> Result<std
                 flushes.flush(link);
                 continue;
             }
-            _ = report_tick.tick() => {
+            () = reporter.due() => {
                 if progress.accepted
                     && let Some(report) = reporter.changed(&link.mirror)
                     && requests.try_send(request(Request::Report(report.clone()))).is_ok()

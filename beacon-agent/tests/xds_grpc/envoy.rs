@@ -29,8 +29,9 @@ use tower_tests::{Envoy, Protocol, Upstream, eventually, ports::free_port};
 
 use crate::support::World;
 
-const SOON: Duration = Duration::from_secs(20);
-const MODES: [XdsMode; 4] = [XdsMode::Delta, XdsMode::Sotw, XdsMode::DeltaPerType, XdsMode::SotwPerType];
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+pub(crate) const MODES: [XdsMode; 4] =
+    [XdsMode::Delta, XdsMode::Sotw, XdsMode::DeltaPerType, XdsMode::SotwPerType];
 
 /// Services, each with one upstream.
 struct Mesh {
@@ -85,7 +86,16 @@ impl Mesh {
     }
 }
 
-async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
+pub(crate) async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
+    start(world, mode, None).await
+}
+
+/// An Envoy whose neighbours are the instances of this service.
+pub(crate) async fn local_envoy(world: &World, service: &str) -> Result<Envoy> {
+    start(world, XdsMode::Delta, Some(service.to_owned())).await
+}
+
+async fn start(world: &World, mode: XdsMode, local_service: Option<String>) -> Result<Envoy> {
     let egress_port = free_port();
     let options = BootstrapOptions {
         node_id: format!("{mode:?}-{egress_port}"),
@@ -94,7 +104,7 @@ async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
         xds_socket: None,
         mode,
         admin_port: 0,
-        local_service: None,
+        local_service,
         zone: String::new(),
         egress_port: Some(egress_port),
     };
@@ -113,7 +123,7 @@ fn quarantined(world: &World) -> Vec<Vec<(ResourceType, String)>> {
 }
 
 /// Waits until each host is answered by this upstream.
-async fn answered(envoy: &Envoy, hosts: &[(&str, &str)]) {
+pub(crate) async fn answered(envoy: &Envoy, hosts: &[(&str, &str)]) {
     for (host, name) in hosts {
         eventually(SOON, format!("{host} is answered by {name}"), async || {
             let tally = envoy.caller(Protocol::Http1).tally(host, 3).await?;

@@ -4,5 +4,6 @@ mod basics;
 mod dumps;
 mod envoy;
 mod neighbours;
+mod releases;
 mod support;
 mod transport;
