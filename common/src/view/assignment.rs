@@ -8,6 +8,7 @@ use std::{
     net::IpAddr,
 };
 
+use prost::Message;
 use tower_proto::{
     envoy::{
         envoy::config::{
@@ -43,6 +44,15 @@ pub const INBOUND_TLS: &str = "tower.inbound.tls";
 /// The key and value in an endpoint's metadata `envoy.transport_socket_match` if it is to be called by TLS.
 /// A cluster's `transport_socket_matches` look for them.
 pub const TLS_MATCH: (&str, &str) = ("tls", "on");
+
+/// The assignment of an Envoy's neighbours, from that of their service: under another name, and all endpoints
+/// alike, because an Envoy refuses ranks there. `None` if it cannot be read.
+pub fn local(name: &str, service: &XdsResource) -> Option<XdsResource> {
+    let mut assignment = ClusterLoadAssignment::decode(service.body.clone()).ok()?;
+    name.clone_into(&mut assignment.cluster_name);
+    assignment.endpoints.iter_mut().for_each(|group| group.priority = 0);
+    Some(XdsResource::new(name, &assignment))
+}
 
 /// An assignment, and what it comes to.
 pub(super) struct Assembled {

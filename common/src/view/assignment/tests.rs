@@ -133,6 +133,10 @@ fn endpoints_are_ranked_by_where_the_host_is() {
         let assembled = assemble("web", endpoints.iter(), Some(&ranked), &node);
         let assignment = ClusterLoadAssignment::decode(assembled.resource.body).unwrap();
         let priorities = assignment.endpoints.iter().map(|group| group.priority);
+        let local = local("tower:local/web", &XdsResource::new("web", &assignment)).unwrap();
+        let local = ClusterLoadAssignment::decode(local.body).unwrap();
+        assert!(local.endpoints.iter().all(|group| group.priority == 0));
+        assert_eq!((local.cluster_name.as_str(), ports(&local)), ("tower:local/web", ports(&assignment)));
         ports(&assignment).into_iter().zip(priorities).collect::<BTreeMap<_, _>>()
     };
     assert_eq!(priorities("a", "r1"), [(1, 0), (2, 1), (3, 2), (4, 2)].into());
