@@ -104,7 +104,8 @@ pub async fn run(link: Link) {
             // None of them has answered.
             link.mirror.lock().serve_from_disk();
         }
-        note_end(&link, &progress.tower, &end);
+        count_end(&link, &end);
+        note_disconnected(&link, &progress.tower, &end);
         let wait = backoff.next_wait(&mut rng) + end.retry_after();
         warn!(tower = progress.tower, reason = %end, retry_ms = wait.as_millis(), "no stream from Tower");
         sleep(wait).await;
@@ -140,7 +141,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                 let Ok(Successor { stream: next, welcome, delivery }) = found else {
                     return Err(End::Goodbye(v1::Goodbye { retry_after_ms: 0, ..goodbye }));
                 };
-                note_end(link, &stream.tower, &End::Goodbye(goodbye));
+                count_end(link, &End::Goodbye(goodbye));
                 stream = next;
                 progress.tower.clone_from(&stream.tower);
                 silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
@@ -172,6 +173,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                     // There is another on its way.
                     (Err(end), Some(farewell)) => {
                         debug!(tower = stream.tower, reason = %end, "the stream has ended after its goodbye");
+                        note_disconnected(link, &stream.tower, &End::Goodbye(farewell.goodbye));
                         farewell.over.cancel();
                         continue;
                     }
@@ -211,6 +213,8 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                     );
                     farewell = Some(Farewell::new(link, towers, goodbye));
                 }
+                // Said once is enough.
+                Event::Goodbye(_) if farewell.is_some() => {}
                 Event::Goodbye(goodbye) => return Err(End::Goodbye(goodbye)),
             }
         }
@@ -258,8 +262,11 @@ fn note_connected(link: &Link, tower: &str, welcome: &v1::Welcome) {
         LinkState { connected: Some(tower.to_owned()), since_unix_ms: clock::unix_millis(), last_end: None };
 }
 
-fn note_end(link: &Link, tower: &str, end: &End) {
+fn count_end(link: &Link, end: &End) {
     link.metrics.link_ends.get_or_create(&EndLabels { reason: end.reason() }).inc();
+}
+
+fn note_disconnected(link: &Link, tower: &str, end: &End) {
     *link.state.lock() = LinkState {
         connected: None,
         since_unix_ms: clock::unix_millis(),

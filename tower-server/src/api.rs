@@ -8,15 +8,20 @@
 //!
 //! Who may do what is not decided here: see [`auth`](crate::auth).
 
+pub mod changes;
 pub mod conditions;
+pub mod documents;
 pub mod error;
 pub mod extract;
 pub mod fallback;
 mod front;
+pub mod history;
+pub mod ledger;
 pub mod openapi;
 pub mod page;
 pub mod routes;
 mod serving;
+pub mod stream;
 pub mod told;
 
 use std::{sync::Arc, time::Duration};
@@ -32,7 +37,7 @@ use tower_common::{
     tls::{Reloading, ServerFiles},
 };
 
-use self::{error::Refused, serving::Serving};
+use self::{error::Refused, ledger::Ledger, serving::Serving, stream::Streams};
 use crate::{
     auth::gate,
     fanout::beacons::Beacons,
@@ -46,6 +51,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// What answers are made of.
 #[derive(Clone)]
 pub struct AppState {
+    /// The event log, and what it has come to.
+    pub ledger: Ledger,
+    /// Where the event log is.
+    pub log_target: String,
+    /// Who follows the activity log.
+    pub streams: Streams,
     /// The store.
     pub store: Addr<StoreActor>,
     /// The sources.

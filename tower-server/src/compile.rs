@@ -21,7 +21,7 @@ mod dependencies;
 mod health;
 mod inbound;
 mod limits;
-mod messages;
+pub mod messages;
 mod metadata;
 mod outlier;
 mod patches;

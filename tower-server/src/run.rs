@@ -18,8 +18,8 @@ use tower_proto::v1;
 use tracing::{error, info};
 
 use crate::{
-    api::{self, AppState},
-    auth::{connection, gate::Credentials},
+    api::{self, AppState, ledger::Ledger, stream::Streams},
+    auth::{connection, first, gate::Credentials},
     fanout::{
         admission::Admission,
         beacons::Beacons,
@@ -72,6 +72,7 @@ async fn serve(
     grpc_runtime: &runtime::Handle,
 ) -> anyhow::Result<()> {
     let scope = canonical_scope(&options.scope).to_owned();
+    let stopping = CancellationToken::new();
     let served = options.served()?;
     info!(serve = ?options.serve, "what Beacons are sent");
     std::fs::create_dir_all(&options.data_dir)
@@ -120,12 +121,18 @@ async fn serve(
     })
     .await?;
     actix::spawn(driver::run(driver::Options {
-        registry: decided,
+        registry: decided.clone(),
         fleet: beacons.fleet().clone(),
         run: run.clone(),
         deadline: driver::DEADLINE,
     }));
+    let ledger = Ledger::new(decided.log()?);
+    ledger.catch_up().await.map_err(|refused| anyhow!("{refused}"))?;
+    first::ensure(&ledger, &options.data_dir).await?;
     let state = AppState {
+        ledger: ledger.clone(),
+        log_target: options.event_log.clone(),
+        streams: Streams::new(stopping.clone()),
         store: store.clone(),
         sources: sources.clone(),
         beacons: beacons.clone(),
@@ -136,7 +143,7 @@ async fn serve(
     };
     let http = {
         let state = web::Data::new(state);
-        let credentials = web::Data::new(Credentials::new(|_| None));
+        let credentials = web::Data::new(Credentials::of(ledger));
         let app = move || {
             App::new().app_data(state.clone()).app_data(credentials.clone()).configure(api::configure)
         };
@@ -154,7 +161,6 @@ async fn serve(
     let http_handle = http.handle();
 
     let address = grpc_listener.local_addr()?;
-    let stopping = CancellationToken::new();
     let sync = SyncService::new(service::Options {
         welcome: welcome(run, &scope, &served),
         scope,

@@ -13,6 +13,7 @@ mod domains;
 mod drain;
 mod egress;
 mod event_log;
+mod fields;
 mod flags;
 mod formats;
 mod grpc;

@@ -18,10 +18,13 @@ use tower_proto::v1;
 
 use super::{
     AppState, configure,
+    ledger::Ledger,
     openapi::{DOCUMENT, operations},
+    stream::Streams,
 };
 use crate::{
     auth::{gate::Credentials, identity::Known, token::Secret},
+    event_log::{EventLog, Target},
     fanout::{
         beacons::Beacons,
         log::{FrameLog, Limits},
@@ -30,9 +33,13 @@ use crate::{
     store_actor::StoreActor,
 };
 
-fn state() -> AppState {
+async fn state(folder: &std::path::Path) -> AppState {
+    let event_log = EventLog::open(&Target::Embedded, folder, Default::default()).await.unwrap();
     let log = FrameLog::new(Limits::default());
     AppState {
+        ledger: Ledger::new(event_log),
+        log_target: "embedded".into(),
+        streams: Streams::new(Default::default()),
         store: StoreActor::new("", Served::All, 1000, log, StoreMetrics::default()).start(),
         sources: Arc::default(),
         beacons: Arc::new(Beacons::default()),
@@ -103,9 +110,10 @@ async fn ask(
 macro_rules! app {
     ($known:expr) => {{
         let known = $known.clone();
+        let folder = tempfile::tempdir().unwrap();
         let find = move |id: &str| known.lock().iter().find(|known: &&Known| known.issued.id == id).cloned();
         let app = App::new()
-            .app_data(web::Data::new(state()))
+            .app_data(web::Data::new(state(folder.path()).await))
             .app_data(web::Data::new(Credentials::new(find)))
             .configure(configure);
         test::init_service(app).await

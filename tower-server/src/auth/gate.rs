@@ -18,7 +18,7 @@ use tower_common::{
 };
 
 use super::identity::{Known, Presented, Principal};
-use crate::api::error::Refused;
+use crate::api::{error::Refused, ledger::Ledger};
 
 /// What is open to all: probes, a first look, and how to use the rest.
 const OPEN: [&str; 6] =
@@ -35,6 +35,15 @@ impl Credentials {
     /// Those that this finds by their ids.
     pub fn new(find: impl Fn(&str) -> Option<Known> + Send + Sync + 'static) -> Self {
         Self(Arc::new(find))
+    }
+
+    /// Those of the log.
+    pub fn of(ledger: Ledger) -> Self {
+        Self::new(move |id| {
+            let folded = ledger.state();
+            let record = folded.mesh().tokens.get(id)?;
+            Some(Known { issued: record.issued.clone()?, revoked: record.revoked.is_some() })
+        })
     }
 
     /// Who presents this, now.

@@ -5,10 +5,7 @@ use tower_common::api::{Code, Problem, access::Role};
 use tower_proto::v1;
 
 use super::{connection::CertificateNames, token::Secret};
-use crate::api::error::Refused;
-
-/// How the credential of a client certificate begins; its name follows.
-pub const CERTIFICATE: &str = "cert:";
+use crate::{api::error::Refused, registry::permission::CERTIFICATE};
 
 /// What to do about a missing or bad credential.
 const HOW: &str = "send \"Authorization: Bearer TOKEN\"; an admin issues tokens, and the first one of a new log is \
@@ -49,6 +46,17 @@ pub struct Known {
     pub issued: v1::TokenIssued,
     /// It was taken back.
     pub revoked: bool,
+}
+
+impl Principal {
+    /// As the author of an entry of the log.
+    pub fn actor(&self) -> v1::Actor {
+        v1::Actor {
+            name: self.name.clone(),
+            credential: self.credential.clone(),
+            address: self.address.clone(),
+        }
+    }
 }
 
 impl Presented {

@@ -25,7 +25,7 @@ static POOL: LazyLock<DescriptorPool> =
 
 /// What stands in the way of a message.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub enum Error {
     /// There is no such type of messages.
     #[error("no message of Envoy's v3 API is called {0:?}")]
     Unknown(String),
@@ -81,7 +81,7 @@ pub(super) fn merge(type_name: &str, body: &[u8], patch: &Value) -> Result<Vec<u
 ///
 /// # Errors
 /// If the bytes are no such message.
-pub(super) fn to_json(type_name: &str, body: &[u8]) -> Result<Value, Error> {
+pub fn to_json(type_name: &str, body: &[u8]) -> Result<Value, Error> {
     let message = DynamicMessage::decode(descriptor(type_name)?, body)?;
     let options = SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false);
     let json = message.serialize_with_options(serde_json::value::Serializer, &options);
