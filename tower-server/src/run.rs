@@ -20,7 +20,6 @@ use tracing::{error, info};
 use crate::{
     api::{self, AppState, ledger::Ledger, stream::Streams},
     auth::{connection, first, gate::Credentials},
-    event_log::{self, EventLog},
     fanout::{
         admission::Admission,
         beacons::Beacons,
@@ -28,9 +27,11 @@ use crate::{
         log::{FrameLog, Limits},
         service::{self, Starts, SyncService},
     },
+    fleet::driver,
     grpc,
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
+    registry,
     sources::{self, SourceHandle, spec},
     store_actor::{Ask, GetBuckets, GetStart, HEARTBEAT_INTERVAL, StoreActor},
 };
@@ -40,6 +41,9 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 
 /// What may be on its way to Beacons that start over: more would only make all of them wait longer.
 const START_BYTES_UNDER_WAY: u64 = 256 << 20;
+
+/// After so many entries of the event log a checkpoint of what it has come to is kept.
+const CHECKPOINT_EVERY: u64 = 1_000;
 
 /// How long streams have to end when Tower goes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -105,10 +109,24 @@ async fn serve(
         source_metrics,
     )?;
     let sources = Arc::new(sources);
-    let run: u128 = rand::rng().random();
-    let log_options = event_log::Options { run: format!("{run:032x}"), ..Default::default() };
-    let event_log = EventLog::open(&options.event_log()?, &options.data_dir, log_options).await?;
-    let ledger = Ledger::new(event_log);
+    let run = format!("{:032x}", rand::rng().random::<u128>());
+    let decided = registry::start(registry::Options {
+        target: options.event_log()?,
+        data_dir: options.data_dir.clone(),
+        scope: scope.clone(),
+        run: run.clone(),
+        checkpoint_every: CHECKPOINT_EVERY,
+        store: store.clone(),
+        hosts: beacons.fleet().clone(),
+    })
+    .await?;
+    actix::spawn(driver::run(driver::Options {
+        registry: decided.clone(),
+        fleet: beacons.fleet().clone(),
+        run: run.clone(),
+        deadline: driver::DEADLINE,
+    }));
+    let ledger = Ledger::new(decided.log()?);
     ledger.catch_up().await.map_err(|refused| anyhow!("{refused}"))?;
     first::ensure(&ledger, &options.data_dir).await?;
     let state = AppState {
@@ -144,7 +162,7 @@ async fn serve(
 
     let address = grpc_listener.local_addr()?;
     let sync = SyncService::new(service::Options {
-        welcome: welcome(&scope, &served),
+        welcome: welcome(run, &scope, &served),
         scope,
         log: log.clone(),
         starts: Arc::new(StoreStarts(store.clone())),
@@ -199,10 +217,9 @@ impl Starts for StoreStarts {
     }
 }
 
-fn welcome(scope: &str, served: &Served) -> v1::Welcome {
-    let run: u128 = rand::rng().random();
+fn welcome(run: String, scope: &str, served: &Served) -> v1::Welcome {
     v1::Welcome {
-        tower: format!("{run:032x}"),
+        tower: run,
         feature_level: FEATURE_LEVEL,
         heartbeat_interval_ms: millis(HEARTBEAT_INTERVAL),
         silence_limit_ms: millis(SILENCE_LIMIT),

@@ -22,6 +22,5 @@ pub(super) fn held(service: &str, release: &str, state: State) -> v1::HeldReleas
         type_url: String::new(),
         resource: if rejected { "web".into() } else { String::new() },
         error: if rejected { "it is wrong".into() } else { String::new() },
-        ..Default::default()
     }
 }

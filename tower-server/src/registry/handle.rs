@@ -198,7 +198,11 @@ impl Registry {
         self.shared.revisions.read().get(service).copied().unwrap_or(0)
     }
 
-    fn log(&self) -> Result<EventLog, ReadError> {
+    /// The log.
+    ///
+    /// # Errors
+    /// If it was never opened, because it is out of reach.
+    pub fn log(&self) -> Result<EventLog, ReadError> {
         let log = self.shared.log.read().clone();
         log.ok_or_else(|| ReadError::Unavailable(self.shared.status.borrow().reason.clone()))
     }

@@ -118,7 +118,7 @@ impl Follower {
                 ..Answer::default()
             }));
         }
-        Ok(Decided::Events(decision.events, context, ready.bodies))
+        Ok(Decided::Events(decision.events, Box::new(context), ready.bodies))
     }
 
     /// Appends, and finds out whether that was done if the log does not say.
@@ -220,5 +220,5 @@ impl Follower {
 
 enum Decided {
     Nothing(Answer),
-    Events(Vec<v1::Event>, Context, Vec<Bytes>),
+    Events(Vec<v1::Event>, Box<Context>, Vec<Bytes>),
 }
