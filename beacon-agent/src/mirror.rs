@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tokio::sync::watch;
 use tower_common::{
+    audience::NodeFacts,
     delivery::{self, Delivery, DeliveryError, Scope},
     digest::Buckets,
     served::Served,
@@ -108,11 +109,11 @@ pub struct SourceSummary {
 }
 
 impl Mirror {
-    /// An empty mirror of a scope.
-    pub fn new(scope: &str) -> Self {
+    /// An empty mirror of a scope, on this host.
+    pub fn new(scope: &str, node: NodeFacts) -> Self {
         Self {
             store: Store::new(),
-            composer: Composer::new(scope),
+            composer: Composer::new(scope, node),
             composed: watch::Sender::new(Composition::default()),
             uncomposed: Changes::default(),
             stream: Stream::default(),
@@ -210,17 +211,42 @@ impl Mirror {
         self.stream = Stream { tower: welcome.tower, served, ..Stream::default() };
     }
 
+    /// Whether this Tower's delivery, which was staged aside, brings the mirror at least to where it is: the
+    /// stream of the Tower that is followed may then be left without missing anything.
+    pub fn can_go_on_with(&self, welcome: &v1::Welcome, delivery: &Delivery) -> bool {
+        if welcome.tower == self.stream.tower {
+            return delivery.to_revision >= self.revision;
+        }
+        let behind = |offered: &v1::SourceStatus| {
+            standing(self.store.source(&offered.source), offered) == Standing::Ignore
+        };
+        self.store.digest() == delivery.digest || !delivery.transaction.sources.iter().any(behind)
+    }
+
+    /// Goes on with another stream, whose first delivery was staged while this one was still applied.
+    pub fn hand_over(&mut self, welcome: v1::Welcome, delivery: Delivery) {
+        self.begin(welcome);
+        // The start was made for an earlier store. If something differs for that reason it is no failure, but
+        // is asked for.
+        let _ = self.take(delivery, false);
+    }
+
     /// Applies a delivery, to be served with the next [`Mirror::flush`]. Returns whether the store changed.
     ///
     /// # Errors
     /// If the store cannot be made equal to Tower's. The last state is served until another stream has
     /// delivered everything.
     pub fn deliver(&mut self, delivery: Delivery) -> Result<bool, DeliveryError> {
+        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
+        self.take(delivery, compared)
+    }
+
+    /// After a delivery that is `compared`, and made for the store as it is, nothing may differ.
+    fn take(&mut self, delivery: Delivery, compared: bool) -> Result<bool, DeliveryError> {
         let whole = match &delivery.scope {
             Scope::Everything | Scope::Buckets { .. } => true,
             Scope::Changes | Scope::Sources(_) => !self.stream.begun,
         };
-        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
         let sources = delivery.transaction.sources.clone();
         self.note_loading(&sources, whole);
         // Who has followed a source on this stream goes on doing so.
@@ -364,19 +390,21 @@ impl Mirror {
     ) -> Result<(), DeliveryError> {
         let stream = &mut self.stream;
         let equal = delivery::verify(&self.store, revision, digest);
-        if equal.is_ok() && stream.loading.is_empty() {
-            // There is nothing to keep aside.
-            stream.aside.clear();
+        if equal.is_ok() {
+            // There is nothing to keep aside, except from what Tower will yet say of what it is still reading.
+            stream.aside.retain(|source, _| stream.loading.contains(source));
             stream.differs = false;
             stream.caught_up = false;
+            self.distrusted = false;
             self.at = Some((stream.tower.clone(), revision));
             self.served = Some(stream.served.clone());
-            let moved = Transaction { sources: sources.to_vec(), ..Transaction::default() };
+            let followed = sources.iter().filter(|status| !stream.aside.contains_key(&status.source));
+            let moved = Transaction { sources: followed.cloned().collect(), ..Transaction::default() };
             self.uncomposed.merge(self.store.apply(moved));
         } else {
             self.at = None;
-            // What Tower is still reading, and what is kept from a Tower that is behind, may differ.
-            let explained = !stream.loading.is_empty() || !stream.aside.is_empty();
+            // What is kept from a Tower that is behind, or still reading what is known here, may differ.
+            let explained = !stream.aside.is_empty();
             stream.differs = !explained;
             if !explained && compared {
                 self.distrusted = true;

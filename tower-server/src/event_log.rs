@@ -258,6 +258,11 @@ impl EventLog {
         }
     }
 
+    /// Where the entry with this index is kept, as people find it.
+    pub fn path_of(&self, index: u64) -> String {
+        self.0.backend.entry_path(index)
+    }
+
     /// The body that has this hash.
     ///
     /// # Errors

@@ -25,7 +25,6 @@ use crate::{
         admission::Admission,
         beacons::Beacons,
         body::FetchStart,
-        frame,
         log::{FrameLog, Limits},
         service::{self, Starts, SyncService},
     },
@@ -42,15 +41,12 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 /// What may be on its way to Beacons that start over: more would only make all of them wait longer.
 const START_BYTES_UNDER_WAY: u64 = 256 << 20;
 
-/// How old a stream gets before its Beacon is sent to the next Tower, so that Towers share the load
-/// again after one was away.
-const STREAM_AGE: Duration = Duration::from_secs(60 * 60);
-
 /// How long streams have to end when Tower goes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// When Beacons shall come back after a goodbye. They add jitter.
-const RETRY_AFTER: Duration = Duration::from_millis(200);
+/// How long a Beacon that has been said goodbye to may go on following. Less than [`DRAIN_TIMEOUT`], so that
+/// streams end in good order.
+const HAND_OVER: Duration = Duration::from_secs(4);
 
 /// Runs Tower until it is told to stop.
 ///
@@ -154,7 +150,9 @@ async fn serve(
         starts: Arc::new(StoreStarts(store.clone())),
         admission,
         beacons: beacons.clone(),
-        stream_age: STREAM_AGE,
+        stream_age: options.stream_age.0,
+        hand_over: HAND_OVER,
+        stopping: stopping.clone(),
     });
     let grpc = grpc_runtime.spawn(grpc::serve(grpc_listener, tls, beacons, sync, stopping.clone()));
     info!(service = "grpc", %address, "listening");
@@ -166,7 +164,7 @@ async fn serve(
             return Err(anyhow!("the HTTP server stopped"));
         }
     }
-    log.close(goodbye());
+    // Sources and store go on: what happens meanwhile reaches the Beacons that are still here.
     stopping.cancel();
     match tokio::time::timeout(DRAIN_TIMEOUT, grpc).await {
         Ok(Ok(result)) => result.context("the gRPC server failed")?,
@@ -211,12 +209,6 @@ fn welcome(scope: &str, served: &Served) -> v1::Welcome {
         scope: scope.to_owned(),
         served: served.to_proto(),
     }
-}
-
-fn goodbye() -> bytes::Bytes {
-    let goodbye =
-        v1::Goodbye { reason: v1::goodbye::Reason::Draining.into(), retry_after_ms: millis(RETRY_AFTER) };
-    frame::framed(&v1::WatchResponse { goodbye: Some(goodbye), ..Default::default() })
 }
 
 fn millis(duration: Duration) -> u32 {

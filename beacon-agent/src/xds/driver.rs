@@ -171,7 +171,7 @@ impl<P: Protocol> Driver<P> {
         if let Some(complaint) = &identity.complaint {
             warn!(node = identity.node_id, %complaint, "metadata of an xDS client is ignored");
         }
-        let mut session = Session::new(self.scope, identity.view, Limits::default(), &composition);
+        let mut session = Session::new(self.scope, &identity.view, Limits::default(), &composition);
         session.recall(connection.recall());
         Ok(Open {
             session,

@@ -66,7 +66,7 @@ impl Identity {
         // "gRPC Go", "gRPC C-core", …
         let grpc = user_agent.starts_with("gRPC");
         let client = if grpc { ClientKind::Grpc } else { ClientKind::Envoy };
-        let view = NodeView { egress, source, client, local };
+        let view = NodeView { egress, source, client, local, workloads: None };
         Ok(Self { node_id: node.id, cluster: node.cluster, user_agent, view, complaint })
     }
 

@@ -57,7 +57,7 @@ pub(super) struct Offer {
 
 impl Offer {
     /// For a client with this view.
-    pub(super) fn new(node: NodeView, composition: &Composition) -> Self {
+    pub(super) fn new(node: &NodeView, composition: &Composition) -> Self {
         let listener = view::listener::egress(node);
         Self {
             composition: composition.clone(),
@@ -274,7 +274,7 @@ mod tests {
 
     fn offer(services: &[&str]) -> Offer {
         let egress = SocketAddr::from((Ipv4Addr::LOCALHOST, 5875));
-        Offer::new(NodeView::new(egress), &composition(services))
+        Offer::new(&NodeView::new(egress), &composition(services))
     }
 
     fn names(layer: &Layer) -> Vec<&str> {

@@ -39,7 +39,7 @@ pub(super) struct Session<P> {
 
 impl<P: Protocol> Session<P> {
     /// A new stream of a client with this view.
-    pub(super) fn new(scope: Scope, node: NodeView, limits: Limits, composition: &Composition) -> Self {
+    pub(super) fn new(scope: Scope, node: &NodeView, limits: Limits, composition: &Composition) -> Self {
         Self {
             scope,
             offer: Offer::new(node, composition),

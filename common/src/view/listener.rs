@@ -31,7 +31,7 @@ use tower_proto::envoy::{
 use super::{BEACON, ConfigSource, EGRESS, NodeView, XdsResource, any};
 
 /// The listener for calls that leave the host. It speaks HTTP/1.1 and HTTP/2, and takes its routes by RDS.
-pub fn egress(node: NodeView) -> XdsResource {
+pub fn egress(node: &NodeView) -> XdsResource {
     let router = HttpFilter {
         name: "envoy.filters.http.router".to_owned(),
         config_type: Some(http_filter::ConfigType::TypedConfig(any(&Router::default()))),

@@ -17,6 +17,7 @@ mod flags;
 mod formats;
 mod grpc;
 mod guard;
+mod hand_over;
 mod hostile;
 mod malformed;
 mod outage;

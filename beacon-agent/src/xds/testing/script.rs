@@ -74,7 +74,7 @@ impl<P: Wire> Conversation<P> {
     pub(in crate::xds) fn new() -> Self {
         let composition = Composition::default();
         Self {
-            session: Session::new(Scope::Aggregated, node(), Limits::default(), &composition),
+            session: Session::new(Scope::Aggregated, &node(), Limits::default(), &composition),
             world: World::default(),
             memory: BTreeMap::new(),
             now: clock::monotonic(),
@@ -134,7 +134,7 @@ impl<P: Wire> Conversation<P> {
             }
             ["reconnect"] => {
                 let memory = self.session.memory();
-                self.session = Session::new(Scope::Aggregated, node(), Limits::default(), &self.composition);
+                self.session = Session::new(Scope::Aggregated, &node(), Limits::default(), &self.composition);
                 self.session.recall(memory);
                 self.memory.values_mut().for_each(|memory| memory.nonce.clear());
                 self.nonces.clear();
