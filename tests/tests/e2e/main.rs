@@ -7,6 +7,7 @@ mod beacons;
 mod chaos;
 mod churn;
 mod commands;
+mod compiled;
 mod demo;
 mod deploy;
 mod domains;
