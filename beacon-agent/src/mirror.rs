@@ -13,6 +13,7 @@ use tower_common::{
     audience::NodeFacts,
     delivery::{self, Delivery, DeliveryError, Scope},
     digest::Buckets,
+    served::Served,
     snapshot::Snapshot,
     standing::{Standing, standing},
     store::{Changes, Store, Transaction, is_complete},
@@ -31,6 +32,8 @@ pub struct Mirror {
     stream: Stream,
     /// The run of a Tower and its revision to which the store is equal.
     at: Option<(String, u64)>,
+    /// What the Tower sends to which the store was last equal, or with which it was last compared.
+    served: Option<Served>,
     /// The store could not be made equal to a Tower's: the next start is to take nothing from it.
     distrusted: bool,
     /// The store is from disk, and Tower may be about to tell what has changed since.
@@ -44,15 +47,18 @@ pub struct Mirror {
 struct Stream {
     /// The run of the Tower.
     tower: String,
+    /// What it sends.
+    served: Served,
     /// Whether something has been delivered.
     begun: bool,
     /// The sources that are not followed in everything.
     aside: BTreeMap<String, Standing>,
-    /// The sources that Tower is still reading.
-    loading: BTreeSet<String>,
+    /// The store is that of Tower, as of what was said last.
+    equal: bool,
     /// The store differs from Tower's without a reason.
     differs: bool,
-    /// Tower has read a source as far as the mirror, so that it can be followed from here.
+    /// Tower can be followed from here in what it could not before: it has read a source as far as the
+    /// mirror, or sends services that the last one did not.
     caught_up: bool,
     /// Tower has been asked for what differs.
     comparing: bool,
@@ -112,6 +118,7 @@ impl Mirror {
             uncomposed: Changes::default(),
             stream: Stream::default(),
             at: None,
+            served: None,
             distrusted: false,
             held_back: false,
             revision: 0,
@@ -198,9 +205,30 @@ impl Mirror {
         }
     }
 
-    /// A stream of this run of a Tower begins.
-    pub fn begin(&mut self, tower: &str) {
-        self.stream = Stream { tower: tower.to_owned(), ..Stream::default() };
+    /// A stream begins.
+    pub fn begin(&mut self, welcome: v1::Welcome) {
+        let served = Served::from_proto(welcome.served);
+        self.stream = Stream { tower: welcome.tower, served, ..Stream::default() };
+    }
+
+    /// Whether this Tower's delivery, which was staged aside, brings the mirror at least to where it is: the
+    /// stream of the Tower that is followed may then be left without missing anything.
+    pub fn can_go_on_with(&self, welcome: &v1::Welcome, delivery: &Delivery) -> bool {
+        if welcome.tower == self.stream.tower {
+            return delivery.to_revision >= self.revision;
+        }
+        let behind = |offered: &v1::SourceStatus| {
+            standing(self.store.source(&offered.source), offered) == Standing::Ignore
+        };
+        self.store.digest() == delivery.digest || !delivery.transaction.sources.iter().any(behind)
+    }
+
+    /// Goes on with another stream, whose first delivery was staged while this one was still applied.
+    pub fn hand_over(&mut self, welcome: v1::Welcome, delivery: Delivery) {
+        self.begin(welcome);
+        // The start was made for an earlier store. If something differs for that reason it is no failure, but
+        // is asked for.
+        let _ = self.take(delivery, false);
     }
 
     /// Applies a delivery, to be served with the next [`Mirror::flush`]. Returns whether the store changed.
@@ -209,13 +237,17 @@ impl Mirror {
     /// If the store cannot be made equal to Tower's. The last state is served until another stream has
     /// delivered everything.
     pub fn deliver(&mut self, delivery: Delivery) -> Result<bool, DeliveryError> {
+        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
+        self.take(delivery, compared)
+    }
+
+    /// After a delivery that is `compared`, and made for the store as it is, nothing may differ.
+    fn take(&mut self, delivery: Delivery, compared: bool) -> Result<bool, DeliveryError> {
         let whole = match &delivery.scope {
             Scope::Everything | Scope::Buckets { .. } => true,
             Scope::Changes | Scope::Sources(_) => !self.stream.begun,
         };
-        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
         let sources = delivery.transaction.sources.clone();
-        self.note_loading(&sources, whole);
         // Who has followed a source on this stream goes on doing so.
         let mut undecided: BTreeSet<String> = BTreeSet::new();
         if whole {
@@ -229,11 +261,22 @@ impl Mirror {
         };
         for offered in &sources {
             let first = !self.stream.begun || newly_read(&offered.source);
-            if first || undecided.contains(&offered.source) {
+            // From an equal store it can be followed as soon as it is as far.
+            let kept = self.stream.equal && self.stream.aside.contains_key(&offered.source);
+            if first || kept || undecided.contains(&offered.source) {
                 self.stand(offered);
             }
         }
         self.note_caught_up(&sources);
+        let mut changes = Changes::default();
+        if !self.stream.begun {
+            changes = self.drop_unserved();
+            // How far sources have been read does not tell what of them this Tower sends.
+            self.stream.caught_up |= self.served.as_ref() != Some(&self.stream.served);
+        }
+        if compared {
+            self.served = Some(self.stream.served.clone());
+        }
         self.stream.begun = true;
         let (revision, digest) = (delivery.to_revision, delivery.digest.clone());
         let aside = &self.stream.aside;
@@ -244,7 +287,7 @@ impl Mirror {
             }
             aside.get(source).copied().unwrap_or(Standing::Follow)
         };
-        let changes = delivery.apply(&mut self.store, standing);
+        changes.merge(delivery.apply(&mut self.store, standing));
         let changed = !changes.is_empty();
         self.uncomposed.merge(changes);
         self.revision = revision;
@@ -264,7 +307,6 @@ impl Mirror {
         if revision != self.revision {
             return Err(DeliveryError::Gap { from: revision, held: self.revision });
         }
-        self.note_loading(&sources, true);
         self.note_caught_up(&sources);
         let followed = sources.iter().filter(|status| !self.stream.aside.contains_key(&status.source));
         let moved = Transaction { sources: followed.cloned().collect(), ..Transaction::default() };
@@ -294,17 +336,12 @@ impl Mirror {
         }
     }
 
-    fn note_loading(&mut self, sources: &[v1::SourceStatus], all: bool) {
-        if all {
-            self.stream.loading.clear();
-        }
-        for status in sources {
-            if is_complete(status.state()) {
-                self.stream.loading.remove(&status.source);
-            } else {
-                self.stream.loading.insert(status.source.clone());
-            }
-        }
+    /// Drops what this Tower does not send, however far it has read its sources.
+    fn drop_unserved(&mut self) -> Changes {
+        let served = &self.stream.served;
+        let unserved = self.store.iter().filter(|held| !served.covers(held.key()));
+        let removals = unserved.map(|held| (held.key().clone(), held.origin().clone())).collect();
+        self.store.apply(Transaction { removals, ..Transaction::default() })
     }
 
     /// Decides how far a source is followed.
@@ -340,18 +377,33 @@ impl Mirror {
     ) -> Result<(), DeliveryError> {
         let stream = &mut self.stream;
         let equal = delivery::verify(&self.store, revision, digest);
-        if equal.is_ok() && stream.loading.is_empty() {
-            // There is nothing to keep aside.
-            stream.aside.clear();
+        stream.equal = equal.is_ok();
+        if stream.equal {
+            // There is nothing to keep aside, but what a Tower that is behind, or still reading, will yet say.
+            stream.aside.retain(|_, aside| *aside == Standing::Ignore);
+            for offered in sources {
+                if standing(self.store.source(&offered.source), offered) != Standing::Ignore {
+                    stream.aside.remove(&offered.source);
+                }
+            }
             stream.differs = false;
             stream.caught_up = false;
+            self.distrusted = false;
             self.at = Some((stream.tower.clone(), revision));
-            let moved = Transaction { sources: sources.to_vec(), ..Transaction::default() };
+            self.served = Some(stream.served.clone());
+            let moved = sources.iter().cloned().map(|mut offered| {
+                if stream.aside.contains_key(&offered.source) {
+                    let held = self.store.source(&offered.source);
+                    offered.position = held.and_then(|held| held.position.clone());
+                }
+                offered
+            });
+            let moved = Transaction { sources: moved.collect(), ..Transaction::default() };
             self.uncomposed.merge(self.store.apply(moved));
         } else {
             self.at = None;
-            // What Tower is still reading, and what is kept from a Tower that is behind, may differ.
-            let explained = !stream.loading.is_empty() || !stream.aside.is_empty();
+            // What is kept from a Tower that is behind, or still reading what is known here, may differ.
+            let explained = !stream.aside.is_empty();
             stream.differs = !explained;
             if !explained && compared {
                 self.distrusted = true;

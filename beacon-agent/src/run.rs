@@ -81,14 +81,17 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     let mirror = Arc::new(Mutex::new(Mirror::new(&scope, facts)));
     let metrics = Metrics::new(&mut registry, mirror.clone());
     let xds_metrics = xds::Metrics::new(&mut registry);
-    let clients = xds::Clients::default();
     let link_state = Arc::new(Mutex::default());
     let changed = Arc::new(Notify::new());
     let stopping = CancellationToken::new();
 
     let snapshots = SnapshotDir::new(&options.data_dir);
     let starts = disk::Starts::new(&options.data_dir);
-    let set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics)?;
+    let mut set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics)?;
+    let refusals = disk::Refusals::new(&options.data_dir, &scope);
+    let (memories, unusable) = refusals.read();
+    set_aside.extend(unusable);
+    let clients = xds::Clients::remembering(memories);
     tokio::spawn(disk::serve_in_time(mirror.clone()));
 
     let xds_listener = TcpListener::bind(options.xds_listen)
@@ -138,6 +141,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         metrics.clone(),
         stopping.clone(),
     ));
+    let remembering = tokio::spawn(refusals.keep(clients.clone(), stopping.clone()));
     let settling = tokio::spawn(disk::settle(starts, mirror.clone(), stopping.clone()));
     let link = Link {
         towers: options.tower.clone(),
@@ -159,8 +163,8 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     };
     link.abort();
     stopping.cancel();
-    if writer.await.is_err() || settling.await.is_err() {
-        error!("the snapshot's writer failed");
+    if writer.await.is_err() || settling.await.is_err() || remembering.await.is_err() {
+        error!("a writer of files failed");
     }
     if stopped.is_ok() && tokio::time::timeout(DRAIN_TIMEOUT, xds_server).await.is_err() {
         info!("xDS streams are cut");

@@ -36,6 +36,7 @@ use prost::Message;
 use tower_proto::envoy::google::protobuf::Any;
 
 pub use self::{
+    composer::evaluate,
     held::{Held, Part, PartKind},
     references::References,
 };

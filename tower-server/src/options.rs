@@ -1,20 +1,28 @@
 //! What can be set, by flag, environment or file.
 
 mod period;
+mod serve;
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Parser, builder::BoolishValueParser};
+use clap::{Parser, Subcommand, builder::BoolishValueParser};
 use serde::Serialize;
 use tower_common::{
     check,
     process::{CHECK_CONFIG_HELP, ProcessOptions},
+    served::Served,
     telemetry::LogFormat,
     tls::{ServerFiles, TlsFile},
 };
 
-pub use self::period::{NotAPeriod, Period};
-use crate::sources::spec;
+pub use self::{
+    period::{NotAPeriod, Period},
+    serve::NotServed,
+};
+use crate::{
+    event_log::{self, command::LogCommand, target::NotATarget},
+    sources::spec,
+};
 
 /// What to do about a listener that other hosts can reach.
 const SECURE: &str =
@@ -22,11 +30,11 @@ const SECURE: &str =
 
 /// Watches where services register, and fans what changes out to a beacon-agent on every host.
 #[derive(Debug, Clone, Parser, Serialize)]
-#[command(name = "tower-server", version, after_help = CHECK_CONFIG_HELP)]
+#[command(name = "tower-server", version, after_help = CHECK_CONFIG_HELP, subcommand_negates_reqs = true)]
 #[serde(rename_all = "kebab-case")]
 pub struct Options {
     /// A TOML file; its keys are the long names of these flags
-    #[arg(long, env = "TOWER_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "TOWER_CONFIG", value_name = "FILE", global = true)]
     #[serde(skip)]
     pub config: Option<PathBuf>,
 
@@ -41,8 +49,22 @@ pub struct Options {
     #[arg(long, env = "TOWER_DISCOVERY", value_name = "URL", value_delimiter = ' ', required = true)]
     pub discovery: Vec<String>,
 
+    /// Which services Beacons are sent: `all`, `none`, or those named here, with commas between them; may
+    /// be repeated. The others are watched and shown
+    #[arg(long, env = "TOWER_SERVE", value_name = "all|none|LIST", default_value = "all")]
+    pub serve: Vec<String>,
+
+    /// Beyond so many services, all of which each Beacon is sent, Tower warns
+    #[arg(long, env = "TOWER_WARN_SERVICES", value_name = "COUNT", default_value_t = 500)]
+    pub warn_services: usize,
+
+    /// Where the event log is: `embedded` in the data folder, for one Tower, or in a ZooKeeper ensemble, for
+    /// any number of Towers: `zk://h1:2181,h2:2181/tower`, or `zks://` by TLS
+    #[arg(long, env = "TOWER_EVENT_LOG", value_name = "LOG", default_value = "embedded", global = true)]
+    pub event_log: String,
+
     /// Where Tower keeps what must survive a restart
-    #[arg(long, env = "TOWER_DATA_DIR", value_name = "DIR", default_value = "/var/lib/tower")]
+    #[arg(long, env = "TOWER_DATA_DIR", value_name = "DIR", default_value = "/var/lib/tower", global = true)]
     pub data_dir: PathBuf,
 
     /// Where Beacons connect
@@ -80,6 +102,11 @@ pub struct Options {
     #[arg(long, env = "TOWER_GUARD_HOLD", value_name = "TIME", default_value = "60s")]
     pub guard_hold: Period,
 
+    /// How old a stream gets, give or take half, before its Beacon is sent to the next Tower, so that Towers
+    /// share the load again after one was away
+    #[arg(long, env = "TOWER_STREAM_AGE", value_name = "TIME", default_value = "1h", hide = true)]
+    pub stream_age: Period,
+
     /// Listen beyond loopback without TLS
     #[arg(long, env = "TOWER_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,
@@ -91,6 +118,19 @@ pub struct Options {
     /// What is logged, such as `info,tower_server::sources=debug`
     #[arg(long, env = "TOWER_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
+
+    /// What to do instead of running
+    #[command(subcommand)]
+    #[serde(skip)]
+    pub command: Option<Command>,
+}
+
+/// What to do instead of running.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Export, import or verify the event log
+    #[command(subcommand)]
+    Log(LogCommand),
 }
 
 impl ProcessOptions for Options {
@@ -105,6 +145,8 @@ impl ProcessOptions for Options {
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         faults.extend(spec::parse_all(&self.discovery).err().map(|fault| fault.to_string()));
+        faults.extend(self.served().err().map(|fault| fault.to_string()));
+        faults.extend(self.event_log().err().map(|fault| format!("--event-log: {fault}")));
         let listeners = [("--grpc-listen", self.grpc_listen), ("--http-listen", self.http_listen)];
         faults.extend(check::same_address(&listeners));
         match self.tls() {
@@ -122,6 +164,22 @@ impl ProcessOptions for Options {
 }
 
 impl Options {
+    /// Which services Beacons are sent.
+    ///
+    /// # Errors
+    /// If `--serve` does not say so.
+    pub fn served(&self) -> Result<Served, NotServed> {
+        serve::parse(&self.serve)
+    }
+
+    /// Where the event log is.
+    ///
+    /// # Errors
+    /// If it is neither of the two kinds that there are.
+    pub fn event_log(&self) -> Result<event_log::Target, NotATarget> {
+        self.event_log.parse()
+    }
+
     /// The files for TLS, if that is wanted.
     ///
     /// # Errors
@@ -157,6 +215,36 @@ mod tests {
         assert!(options(&[&open[..], &["--insecure"]].concat()).faults().is_empty());
         let tls = ["--tls-cert", "/c.pem", "--tls-key", "/k.pem"];
         assert!(options(&[&open[..], &tls].concat()).faults().is_empty());
+    }
+
+    #[test]
+    fn services_are_named_by_flag_or_file_and_printed_as_they_are_read() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, b"serve = ['web,ads', 'api']").unwrap();
+        let path = file.path().to_str().unwrap().to_owned();
+        let both = options(&["--serve", "web,ads", "--serve", "api"]);
+        let read = options(&["--config", &path]);
+        assert_eq!(read.served(), both.served());
+        assert!(both.served().unwrap().serves("ads") && !both.served().unwrap().serves("all"));
+        assert!(config::dump(&both).unwrap().contains("serve = [\"web,ads\", \"api\"]"));
+        assert_eq!(options(&[]).served(), Ok(Served::All));
+        assert!(options(&["--serve", "web,all"]).faults()[0].contains("--serve: \"all\" stands alone"));
+    }
+
+    #[test]
+    fn the_event_log_is_of_a_known_kind() {
+        assert_eq!(options(&[]).event_log(), Ok(event_log::Target::Embedded));
+        assert!(options(&["--event-log", "zk://h:2181/tower"]).faults().is_empty());
+        let faults = options(&["--event-log", "zk://h:2181"]).faults();
+        assert!(faults[0].starts_with("--event-log: \"zk://h:2181\": path: missing"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_command_needs_nothing_else() {
+        let args = ["tower-server", "log", "verify", "--from", "7", "--data-dir", "/d"];
+        let options: Options = config::parse_from(args).unwrap();
+        assert!(matches!(options.command, Some(Command::Log(LogCommand::Verify { from: 7 }))));
+        assert_eq!(options.data_dir, PathBuf::from("/d"));
     }
 
     #[test]

@@ -260,7 +260,7 @@ pub(super) fn inbound_parts(release: &str) -> Vec<Resource> {
         virtual_host: virtual_host(&[("inbound/web/8443", 1)]).encode_to_vec().into(),
         side,
         route_config: "inbound/web".into(),
-        grpc: bytes::Bytes::new(),
+        ..Default::default()
     };
     let path =
         |path: &str| DataSource { specifier: Some(Specifier::Filename(path.into())), ..Default::default() };
