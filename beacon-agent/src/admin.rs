@@ -212,3 +212,53 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
     }
     writeln!(page, "\nmore      /status  /config_dump?node=ID  /metrics  /ready  /healthz")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xds::clients::ReleaseState;
+
+    #[test]
+    fn the_page_tells_what_became_of_each_release() {
+        let of = |service: &str, release: Option<&str>, served: &str, state| ReleaseStatus {
+            service: service.to_owned(),
+            release: release.map(str::to_owned),
+            served: served.to_owned(),
+            state,
+            trouble: None,
+            notes: Vec::new(),
+        };
+        let trouble = ReleaseTrouble {
+            client: "envoy-1".to_owned(),
+            type_url: "cds".to_owned(),
+            resource: "api".to_owned(),
+            error: "no".to_owned(),
+        };
+        let all = [
+            ReleaseStatus { trouble: Some(trouble), ..of("api", Some("r1"), "r1", ReleaseState::Rejected) },
+            ReleaseStatus {
+                trouble: Some(ReleaseTrouble { error: "why".to_owned(), ..Default::default() }),
+                ..of("db", None, "", ReleaseState::Unknown)
+            },
+            ReleaseStatus {
+                notes: vec!["something".to_owned()],
+                ..of("web", Some(""), "", ReleaseState::Accepted)
+            },
+        ];
+        let mut page = String::new();
+        render_releases(&mut page, &all).unwrap();
+        let lines: Vec<&str> = page.trim().lines().map(str::trim).collect();
+        assert_eq!(
+            lines,
+            [
+                "releases  3 services with an assignment",
+                "api r1 is REJECTED",
+                "envoy-1 cds api no",
+                "db UNKNOWN is UNKNOWN, default is served",
+                "why",
+                "web default is ACCEPTED",
+                "something",
+            ]
+        );
+    }
+}

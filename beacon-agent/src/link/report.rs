@@ -131,8 +131,41 @@ fn bounded(mut clients: Vec<v1::ClientReport>) -> Vec<v1::ClientReport> {
 #[cfg(test)]
 mod tests {
     use prost::Message;
+    use tower_common::audience::NodeFacts;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_release_is_reported_as_soon_as_something_became_of_it() {
+        let (compositions, receiver) = watch::channel(Composition::default());
+        let mirror = Mutex::new(Mirror::new("", NodeFacts::default()));
+        let mut reporter = Reporter::new(Clients::new(), receiver);
+        let begun = Instant::now();
+        reporter.due().await;
+        let first = reporter.changed(&mirror).expect("the first report");
+        assert!(first.releases.is_empty());
+        reporter.sent(first);
+        // Nothing happens: it is looked at again after a second, and there is nothing to say.
+        reporter.due().await;
+        assert_eq!(begun.elapsed(), INTERVAL);
+        assert_eq!(reporter.changed(&mirror), None);
+        // Other endpoints are no other releases.
+        compositions.send_modify(|composition| composition.complete = true);
+        reporter.due().await;
+        assert_eq!(begun.elapsed(), 2 * INTERVAL);
+        let held = Held { assigned: Some("r1".into()), served: "r1".into(), ..Held::default() };
+        compositions.send_modify(|composition| {
+            composition.held = Arc::new([("web".into(), Arc::new(held))].into());
+        });
+        reporter.due().await;
+        assert_eq!(begun.elapsed(), 2 * INTERVAL + SHORTEST, "reports do not come closer than that");
+        let report = reporter.changed(&mirror).expect("news");
+        let told: Vec<_> = report.releases.iter().map(|held| (held.service.as_str(), held.state())).collect();
+        assert_eq!(told, [("web", v1::held_release::State::Applied)]);
+        assert_eq!(reporter.changed(&mirror).expect("it was not sent").releases.len(), 1);
+        reporter.sent(report);
+        assert_eq!(reporter.changed(&mirror), None);
+    }
 
     #[test]
     fn a_report_fits_whatever_the_clients_say() {
@@ -148,7 +181,8 @@ mod tests {
         };
         let bounded = bounded((0..3000).map(client).collect());
         let report = v1::Report { clients: bounded, ..Default::default() };
-        assert!(report.encoded_len() < 1 << 20, "{} bytes", report.encoded_len());
+        let most = report.encoded_len() + releases::BYTES + (8 << 10);
+        assert!(most < 1 << 20, "{most} bytes, with releases, digest and positions");
         assert_eq!(report.clients[0].types[0].error.len(), 1024);
         assert!(report.clients[999].types[3].error.contains("too many"), "a rejection stays one");
     }

@@ -217,8 +217,14 @@ impl Statics {
     /// What is composed, and these. Of a secret that a release has as well, the file counts.
     fn add_to(&self, composition: &Composition) -> Composition {
         let Self { secrets, socket_secrets, runtimes, extensions, scoped_routes } = self.clone();
+        let mut public = joined(&composition.secrets, &secrets);
+        if socket_secrets.keys().any(|name| public.contains_key(name) && !secrets.contains_key(name)) {
+            // The file counts also where it is not to be seen.
+            Arc::make_mut(&mut public)
+                .retain(|name, _| secrets.contains_key(name) || !socket_secrets.contains_key(name));
+        }
         Composition {
-            secrets: joined(&composition.secrets, &secrets),
+            secrets: public,
             socket_secrets: joined(&composition.socket_secrets, &socket_secrets),
             runtimes,
             extensions,

@@ -9,7 +9,7 @@ use super::ONE_ERROR_BYTES;
 use crate::xds::clients::ReleaseStatus;
 
 /// What a report says of releases, at most, in bytes. What does not fit is in the next.
-const BYTES: usize = 512 << 10;
+pub(super) const BYTES: usize = 96 << 10;
 
 /// What has been reported on a stream, and what is to be.
 #[derive(Debug, Default)]
@@ -114,7 +114,8 @@ mod tests {
             told += news.len();
             releases.sent(news);
             if !releases.has_more() {
-                assert_eq!((reports, told), (4, 2000));
+                assert_eq!(told, 2000);
+                assert!((20..25).contains(&reports), "{reports}");
                 return;
             }
         }
