@@ -2,12 +2,8 @@
 
 use std::error::Error;
 
-const FILES: &[&str] = &[
-    "tower/v1/resource.proto",
-    "tower/v1/release.proto",
-    "tower/v1/sync.proto",
-    "tower/v1/log.proto",
-];
+const FILES: &[&str] =
+    &["tower/v1/resource.proto", "tower/v1/release.proto", "tower/v1/sync.proto", "tower/v1/log.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for file in FILES {

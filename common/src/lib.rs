@@ -6,8 +6,10 @@
 //! - [`view`]: what one Envoy sees of a store
 //! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
 //! - [`tls`]: certificates, and noticing that they changed
+//! - [`api`]: questions to Tower over HTTP, and its answers
 //! - [`clock`], [`backoff`], [`config`], [`check`], [`telemetry`], [`process`]: what every process needs
 
+pub mod api;
 pub mod backoff;
 pub mod check;
 pub mod clock;

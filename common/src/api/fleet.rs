@@ -1,0 +1,181 @@
+//! Hosts: what their Beacons hold, and what their Envoys made of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::activation::Rejection;
+
+/// `GET /hosts`: a page, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HostList {
+    /// The hosts.
+    pub hosts: Vec<Host>,
+    /// The cursor of the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A host, by its Beacon, as this Tower knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Host {
+    /// Its name: the node id of the Beacon.
+    pub name: String,
+    /// The Beacon is connected to this Tower.
+    pub connected: bool,
+    /// Where it is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub zone: String,
+    /// What it says of itself.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// What runs on it: `service` or `service/cluster`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<String>,
+    /// The version of its Beacon.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub build: String,
+    /// When it was last heard of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_unix_ms: Option<u64>,
+    /// How many xDS clients its Beacon has.
+    pub clients: u64,
+    /// How many of the services with an assignment it has as they should be, accepted by its Envoys.
+    pub accepted: u64,
+    /// How many it has not.
+    pub lacking: u64,
+}
+
+/// `GET /hosts/{host}`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HostDetail {
+    /// As in the list.
+    #[serde(flatten)]
+    pub host: Host,
+    /// What it holds of the services with an assignment, by service.
+    pub releases: Vec<Held>,
+    /// The latest state of each type at each of its xDS clients.
+    pub types: Vec<ClientType>,
+}
+
+/// What a host holds of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Held {
+    /// The service.
+    pub service: String,
+    /// The release that it holds, by its report; absent is what a service has without a document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release: Option<String>,
+    /// The release that it should hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<String>,
+    /// What its Envoys made of it.
+    pub state: HeldState,
+    /// Since when.
+    pub since_unix_ms: u64,
+    /// What was refused, and by whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Rejection>,
+}
+
+/// What became of a release at a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HeldState {
+    /// Every Envoy has accepted all of it.
+    Accepted,
+    /// Sent, and not yet accepted by every Envoy.
+    Pending,
+    /// There, and no Envoy is connected that could accept it.
+    NoEnvoy,
+    /// The Beacon has not said that it has it.
+    NotReported,
+    /// An Envoy refused it, for its content.
+    Rejected,
+    /// An Envoy could not take it, for a reason of its host: a port, a file.
+    HostFault,
+    /// The Beacon cannot use it: parts are missing, or it does not understand the assignment.
+    Unusable,
+    /// The Beacon is not connected.
+    Silent,
+}
+
+/// One type at one xDS client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ClientType {
+    /// The node id of the client.
+    pub client: String,
+    /// The type.
+    pub type_url: String,
+    /// `synced`, `pending` (sent and not answered), `rejected`, `never_accepted`.
+    pub state: TypeState,
+    /// The version that was sent last.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sent: String,
+    /// The version that was accepted last.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub accepted: String,
+    /// Why the version after it was refused.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    /// Resources that are kept from this client, because it cannot take them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub quarantined: Vec<String>,
+}
+
+/// How a client stands with a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TypeState {
+    /// It has accepted what was sent last.
+    Synced,
+    /// It has not answered to what was sent last.
+    Pending,
+    /// It has refused what was sent last, and keeps what it had.
+    Rejected,
+    /// It has never accepted anything.
+    NeverAccepted,
+    /// Nothing was sent.
+    NotSent,
+}
+
+/// `GET /releases/{release}/lacking`: a page, by host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Lacking {
+    /// The release.
+    pub release: String,
+    /// The service.
+    pub service: String,
+    /// The number of the version in it.
+    pub version: u64,
+    /// How many hosts should have it, and how far they are.
+    pub hosts: super::activation::Progress,
+    /// Those that should have it, and have not.
+    pub lacking: Vec<Lack>,
+    /// The cursor of the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+/// A host that lacks a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Lack {
+    /// The host.
+    pub host: String,
+    /// Why.
+    pub why: HeldState,
+    /// Since when.
+    pub since_unix_ms: u64,
+    /// What was refused, and by whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Rejection>,
+}
