@@ -8,11 +8,12 @@ use reqwest::{
     header::{self, HeaderValue},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use tower_common::api::Problem;
+use tower_common::api::{Code, IDEMPOTENCY_KEY, PREFIX, Problem, YAML};
 
 use crate::{
     context::Resolved,
     failure::{Exit, Failure},
+    findings, period,
 };
 
 /// How long Tower may take for an answer. Events and waits come by streams and by asking again.
@@ -134,7 +135,7 @@ impl Client {
         let mut request = self
             .request(method, path)
             .query(query)
-            .header("idempotency-key", format!("{id:032x}"))
+            .header(IDEMPOTENCY_KEY, format!("{id:032x}"))
             .timeout(ANSWER_TIMEOUT);
         if let Some(etag) = if_match {
             request = request.header(header::IF_MATCH, quoted(etag));
@@ -143,14 +144,14 @@ impl Client {
             Body::Nothing => request,
             Body::Json(value) => request.json(value),
             Body::Document(text) => {
-                request.header(header::CONTENT_TYPE, "application/yaml").body(text.to_owned())
+                request.header(header::CONTENT_TYPE, YAML).body(text.to_owned())
             }
         };
         self.answer(request, true).await
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.http.request(method, format!("{}/api/v1{path}", self.tower));
+        let request = self.http.request(method, format!("{}{PREFIX}{path}", self.tower));
         match &self.token {
             Some(token) => request.header(header::AUTHORIZATION, token.clone()),
             None => request,
@@ -182,11 +183,12 @@ impl Client {
         let status = response.status();
         let body = response.bytes().await.unwrap_or_default();
         Err(match serde_json::from_slice::<Problem>(&body) {
-            Ok(problem) => refused(status, problem),
+            Ok(problem) => refused(&problem),
             Err(_) => Failure::new(
-                exit_of(status, ""),
+                Exit::Failed,
                 format!("{} answered {status}: {}", self.tower, String::from_utf8_lossy(&body).trim()),
-            ),
+            )
+            .next("is this Tower, and of this version? pcloud auth status"),
         })
     }
 
@@ -201,32 +203,25 @@ impl Client {
 }
 
 /// What a refusal by Tower means here.
-fn refused(status: StatusCode, problem: Problem) -> Failure {
-    let mut message = problem.title.clone();
-    if let Some(detail) = problem.detail.as_deref().filter(|detail| *detail != problem.title) {
-        message = format!("{message}: {detail}");
+fn refused(problem: &Problem) -> Failure {
+    let mut message = problem.detail.clone();
+    if let Some(field) = problem.field.as_deref().filter(|field| !message.contains(field)) {
+        message = format!("{field}: {message}");
     }
     for finding in &problem.findings {
-        message.push_str(&format!("\n  {finding}"));
+        message.push_str(&format!("\n  {}", findings::line(finding)));
     }
-    let failure = Failure::new(exit_of(status, &problem.code), message);
-    match problem.next {
+    for entry in &problem.since {
+        let when = period::ago(entry.time_unix_ms, period::now_ms());
+        message.push_str(&format!("\n  since: #{} {} by {}, {when} ago", entry.index, entry.command, entry.author));
+    }
+    let failure = Failure::new(Exit::of(problem.code), message);
+    match &problem.next {
         Some(next) => failure.next(next),
-        None if status == StatusCode::UNAUTHORIZED => failure.next("pcloud auth login, or set PCLOUD_TOKEN"),
-        None => failure,
-    }
-}
-
-fn exit_of(status: StatusCode, code: &str) -> Exit {
-    match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Exit::Auth,
-        StatusCode::PRECONDITION_FAILED => Exit::Stale,
-        StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY | StatusCode::PAYLOAD_TOO_LARGE => {
-            Exit::Invalid
+        None if problem.code == Code::Unauthenticated => {
+            failure.next("pcloud auth login, or set PCLOUD_TOKEN")
         }
-        StatusCode::CONFLICT if code == "blocked" => Exit::Blocked,
-        StatusCode::GATEWAY_TIMEOUT => Exit::Unknown,
-        _ => Exit::Failed,
+        None => failure,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{fmt, process::ExitCode};
 
+use tower_common::api::Code;
+
 /// What a failure means to a script: the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -37,6 +39,21 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// What can be done about it.
     pub(crate) next: Option<String>,
+}
+
+impl Exit {
+    /// Of a refusal by Tower.
+    pub(crate) fn of(code: Code) -> Self {
+        match code.exit_code() {
+            2 => Self::Usage,
+            4 => Self::Auth,
+            5 => Self::Invalid,
+            6 => Self::Stale,
+            8 => Self::Unknown,
+            9 => Self::Blocked,
+            _ => Self::Failed,
+        }
+    }
 }
 
 impl Failure {

@@ -5,6 +5,7 @@ mod client;
 mod commands;
 mod context;
 mod failure;
+mod findings;
 mod output;
 mod period;
 mod reference;

@@ -1,6 +1,10 @@
 //! Lengths of time on the command line.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{
+    fmt,
+    str::FromStr,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 /// A length of time: a number with `ms`, `s`, `m`, `h` or `d`, or several of them, such as `1h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,6 +12,13 @@ pub(crate) struct Period(pub(crate) Duration);
 
 const UNITS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+
+impl Period {
+    /// In whole seconds, rounded up.
+    pub(crate) fn seconds(self) -> u64 {
+        self.0.as_secs() + u64::from(self.0.subsec_nanos() > 0)
+    }
+}
 
 impl FromStr for Period {
     type Err = String;
@@ -47,6 +58,12 @@ impl fmt::Display for Period {
         }
         Ok(())
     }
+}
+
+/// Now, in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How long ago something was, in its two largest units.
