@@ -2,8 +2,13 @@
 
 use std::error::Error;
 
-const FILES: &[&str] =
-    &["tower/v1/resource.proto", "tower/v1/release.proto", "tower/v1/sync.proto", "tower/v1/log.proto"];
+const FILES: &[&str] = &[
+    "tower/v1/resource.proto",
+    "tower/v1/release.proto",
+    "tower/v1/sync.proto",
+    "tower/v1/log.proto",
+    "tower/v1/checkpoint.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for file in FILES {

@@ -4,7 +4,10 @@ use serde_json::{Map, Value, json};
 
 use tower_common::view::BEACON;
 
-use crate::options::{BootstrapOptions, XdsMode};
+use crate::{
+    options::{BootstrapOptions, XdsMode},
+    xds::socket::grpc_path,
+};
 
 /// The Envoy cluster that stands for this Envoy's neighbours.
 const LOCAL: &str = "tower:local";
@@ -101,7 +104,7 @@ pub fn bootstrap(options: &BootstrapOptions) -> Value {
 /// For gRPC without a proxy (gRFC A27). It is told of deletions, and fails a target that is gone.
 fn grpc(options: &BootstrapOptions) -> Value {
     let server = match &options.xds_socket {
-        Some(path) => format!("unix:{}", path.display()),
+        Some(path) => format!("unix:{}", grpc_path(path).display()),
         None => options.xds_address.to_string(),
     };
     json!({

@@ -1,5 +1,7 @@
-//! Keeps the snapshot on disk in step with the mirror, off the hot path.
+//! Keeps the snapshot on disk in step with the mirror, and what else is to outlive the process, off the hot
+//! path.
 
+mod refusals;
 mod starts;
 
 use std::{
@@ -20,13 +22,16 @@ use tower_common::{
 };
 use tracing::{error, info, warn};
 
-pub use self::starts::{Starts, settle};
+pub use self::{
+    refusals::Refusals,
+    starts::{Starts, settle},
+};
 use crate::{
     metrics::{Metrics, Times},
     mirror::Mirror,
 };
 
-/// The least time between two snapshots: at most 12 a minute, each of two file syncs. What a crash loses
+/// The least time between two writes of a file: at most 12 a minute, each of two file syncs. What a crash loses
 /// is only newness: Tower sends it again.
 const INTERVAL: Duration = Duration::from_secs(5);
 
@@ -94,28 +99,52 @@ pub async fn run(
     metrics: Metrics,
     stopping: CancellationToken,
 ) {
-    let mut not_before = Instant::now();
-    let mut failed = false;
-    loop {
-        if !failed {
+    let mut pace = Pace::new();
+    while pace.due(changed.notified(), &stopping).await {
+        pace.wrote(&write(&dir, &scope, &mirror, &metrics).await);
+    }
+}
+
+/// When a file is to be written: whenever something has changed, not too often, again if that failed, and a
+/// last time when it is time to stop.
+struct Pace {
+    began: Instant,
+    not_before: Instant,
+    failed: bool,
+}
+
+impl Pace {
+    fn new() -> Self {
+        let now = Instant::now();
+        Self { began: now, not_before: now, failed: false }
+    }
+
+    /// Waits until it is to be written. Whether it is to be written at all any more.
+    async fn due(&mut self, changed: impl Future<Output = ()>, stopping: &CancellationToken) -> bool {
+        if self.failed {
+            if stopping.is_cancelled() {
+                return false;
+            }
+        } else {
             tokio::select! {
                 biased;
-                () = changed.notified() => {}
-                () = stopping.cancelled() => return,
+                () = changed => {}
+                () = stopping.cancelled() => return false,
             }
         }
-        // What changes meanwhile is in the same snapshot.
+        // What changes meanwhile is in the same file.
         tokio::select! {
             () = stopping.cancelled() => {}
-            () = sleep_until(not_before) => {}
+            () = sleep_until(self.not_before) => {}
         }
-        let began = Instant::now();
-        let written = write(&dir, &scope, &mirror, &metrics).await;
-        not_before = began + pause(written.bytes);
-        failed = written.failed;
-        if failed && stopping.is_cancelled() {
-            return;
-        }
+        self.began = Instant::now();
+        true
+    }
+
+    /// It has been written, or could not be.
+    fn wrote(&mut self, written: &Written) {
+        self.not_before = self.began + pause(written.bytes);
+        self.failed = written.failed;
     }
 }
 

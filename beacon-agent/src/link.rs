@@ -200,9 +200,9 @@ async fn follow(link: &Link, tower: &str, progress: &mut Progress) -> Result<std
             match event {
                 Event::Welcome(welcome) => {
                     progress.accepted = true;
-                    link.mirror.lock().begin(&welcome.tower);
                     silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
                     note_connected(link, tower, &welcome);
+                    link.mirror.lock().begin(welcome);
                 }
                 Event::Delivery(delivery) => {
                     let revision = delivery.to_revision;

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use tower_common::{
     delivery::{self, Delivery, DeliveryError, Scope},
     digest::Buckets,
+    served::Served,
     snapshot::Snapshot,
     standing::{Standing, standing},
     store::{Changes, Store, Transaction, is_complete},
@@ -30,6 +31,8 @@ pub struct Mirror {
     stream: Stream,
     /// The run of a Tower and its revision to which the store is equal.
     at: Option<(String, u64)>,
+    /// What the Tower sends to which the store was last equal, or with which it was last compared.
+    served: Option<Served>,
     /// The store could not be made equal to a Tower's: the next start is to take nothing from it.
     distrusted: bool,
     /// The store is from disk, and Tower may be about to tell what has changed since.
@@ -43,6 +46,8 @@ pub struct Mirror {
 struct Stream {
     /// The run of the Tower.
     tower: String,
+    /// What it sends.
+    served: Served,
     /// Whether something has been delivered.
     begun: bool,
     /// The sources that are not followed in everything.
@@ -51,7 +56,8 @@ struct Stream {
     loading: BTreeSet<String>,
     /// The store differs from Tower's without a reason.
     differs: bool,
-    /// Tower has read a source as far as the mirror, so that it can be followed from here.
+    /// Tower can be followed from here in what it could not before: it has read a source as far as the
+    /// mirror, or sends services that the last one did not.
     caught_up: bool,
     /// Tower has been asked for what differs.
     comparing: bool,
@@ -111,6 +117,7 @@ impl Mirror {
             uncomposed: Changes::default(),
             stream: Stream::default(),
             at: None,
+            served: None,
             distrusted: false,
             held_back: false,
             revision: 0,
@@ -197,9 +204,10 @@ impl Mirror {
         }
     }
 
-    /// A stream of this run of a Tower begins.
-    pub fn begin(&mut self, tower: &str) {
-        self.stream = Stream { tower: tower.to_owned(), ..Stream::default() };
+    /// A stream begins.
+    pub fn begin(&mut self, welcome: v1::Welcome) {
+        let served = Served::from_proto(welcome.served);
+        self.stream = Stream { tower: welcome.tower, served, ..Stream::default() };
     }
 
     /// Applies a delivery, to be served with the next [`Mirror::flush`]. Returns whether the store changed.
@@ -233,6 +241,15 @@ impl Mirror {
             }
         }
         self.note_caught_up(&sources);
+        let mut changes = Changes::default();
+        if !self.stream.begun {
+            changes = self.drop_unserved();
+            // How far sources have been read does not tell what of them this Tower sends.
+            self.stream.caught_up |= self.served.as_ref() != Some(&self.stream.served);
+        }
+        if compared {
+            self.served = Some(self.stream.served.clone());
+        }
         self.stream.begun = true;
         let (revision, digest) = (delivery.to_revision, delivery.digest.clone());
         let aside = &self.stream.aside;
@@ -243,7 +260,7 @@ impl Mirror {
             }
             aside.get(source).copied().unwrap_or(Standing::Follow)
         };
-        let changes = delivery.apply(&mut self.store, standing);
+        changes.merge(delivery.apply(&mut self.store, standing));
         let changed = !changes.is_empty();
         self.uncomposed.merge(changes);
         self.revision = revision;
@@ -291,6 +308,14 @@ impl Mirror {
             sources: self.store.sources().map(source_summary).collect(),
             equal_to_tower: self.at.as_ref().is_some_and(|(tower, _)| *tower == self.stream.tower),
         }
+    }
+
+    /// Drops what this Tower does not send, however far it has read its sources.
+    fn drop_unserved(&mut self) -> Changes {
+        let served = &self.stream.served;
+        let unserved = self.store.iter().filter(|held| !served.covers(held.key()));
+        let removals = unserved.map(|held| (held.key().clone(), held.origin().clone())).collect();
+        self.store.apply(Transaction { removals, ..Transaction::default() })
     }
 
     fn note_loading(&mut self, sources: &[v1::SourceStatus], all: bool) {
@@ -345,6 +370,7 @@ impl Mirror {
             stream.differs = false;
             stream.caught_up = false;
             self.at = Some((stream.tower.clone(), revision));
+            self.served = Some(stream.served.clone());
             let moved = Transaction { sources: sources.to_vec(), ..Transaction::default() };
             self.uncomposed.merge(self.store.apply(moved));
         } else {

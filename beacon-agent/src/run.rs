@@ -78,14 +78,17 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     }
     let dialer = Dialer::new(tls.clone(), options.node_id.is_some());
     let node = options.node().map_err(anyhow::Error::msg)?;
-    let clients = xds::Clients::default();
     let link_state = Arc::new(Mutex::default());
     let changed = Arc::new(Notify::new());
     let stopping = CancellationToken::new();
 
     let snapshots = SnapshotDir::new(&options.data_dir);
     let starts = disk::Starts::new(&options.data_dir);
-    let set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics)?;
+    let mut set_aside = disk::restore(&snapshots, &starts, &scope, &mirror, &metrics)?;
+    let refusals = disk::Refusals::new(&options.data_dir, &scope);
+    let (memories, unusable) = refusals.read();
+    set_aside.extend(unusable);
+    let clients = xds::Clients::remembering(memories);
     tokio::spawn(disk::serve_in_time(mirror.clone()));
 
     let xds_listener = TcpListener::bind(options.xds_listen)
@@ -135,6 +138,7 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
         metrics.clone(),
         stopping.clone(),
     ));
+    let remembering = tokio::spawn(refusals.keep(clients.clone(), stopping.clone()));
     let settling = tokio::spawn(disk::settle(starts, mirror.clone(), stopping.clone()));
     let link = Link {
         towers: options.tower.clone(),
@@ -156,8 +160,8 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     };
     link.abort();
     stopping.cancel();
-    if writer.await.is_err() || settling.await.is_err() {
-        error!("the snapshot's writer failed");
+    if writer.await.is_err() || settling.await.is_err() || remembering.await.is_err() {
+        error!("a writer of files failed");
     }
     if stopped.is_ok() && tokio::time::timeout(DRAIN_TIMEOUT, xds_server).await.is_err() {
         info!("xDS streams are cut");

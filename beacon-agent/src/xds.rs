@@ -47,6 +47,7 @@ mod triage;
 pub use self::{
     clients::Clients,
     kind::{Mode, ResourceType, Scope},
+    memory::{Memories, MemoryError},
     metrics::Metrics,
     peer::Peer,
     server::{Keepalive, serve},

@@ -2,24 +2,28 @@
 //!
 //! - [`resource`], [`store`], [`digest`]: the facts, the same in Tower and Beacon
 //! - [`delivery`], [`standing`]: putting a stream of responses together again, whole or not at all, and
-//!   never back in time
-//! - [`view`]: what one Envoy sees of a store
+//!   never back in time; [`served`]: what a Tower leaves out
+//! - [`view`]: what one Envoy sees of a store; [`audience`]: which hosts something is for
+//! - [`document`]: what owners write about services
 //! - [`snapshot`]: a store on disk; [`sealed`], [`durable`]: what makes such a file whole or noticed
 //! - [`tls`]: certificates, and noticing that they changed
 //! - [`api`]: questions to Tower over HTTP, and its answers
 //! - [`clock`], [`backoff`], [`config`], [`check`], [`telemetry`], [`process`]: what every process needs
 
 pub mod api;
+pub mod audience;
 pub mod backoff;
 pub mod check;
 pub mod clock;
 pub mod config;
 pub mod delivery;
 pub mod digest;
+pub mod document;
 pub mod durable;
 pub mod process;
 pub mod resource;
 pub mod sealed;
+pub mod served;
 pub mod snapshot;
 pub mod standing;
 pub mod store;

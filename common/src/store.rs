@@ -111,6 +111,19 @@ impl Store {
             .map(|(_, resource)| resource)
     }
 
+    /// The resources of one kind, by service.
+    pub fn of_kind<'a>(
+        &'a self,
+        scope: &str,
+        kind: v1::Kind,
+    ) -> impl Iterator<Item = &'a Resource> + use<'a> {
+        let first = ResourceKey::new(scope, kind, "", "");
+        self.resources
+            .range(first.clone()..)
+            .take_while(move |(key, _)| key.kind == first.kind && key.scope == first.scope)
+            .map(|(_, resource)| resource)
+    }
+
     /// The keys of all resources that come from a source.
     pub fn keys_from<'a>(&'a self, source: &str) -> impl Iterator<Item = &'a ResourceKey> {
         self.resources
@@ -274,6 +287,8 @@ mod tests {
         let found: Vec<_> = store.of_service("", v1::Kind::Endpoint, "web").collect();
         assert_eq!(found.len(), 1);
         assert_eq!(&*found[0].key().service, "web");
+        assert_eq!(store.of_kind("", v1::Kind::Endpoint).count(), 3);
+        assert_eq!(store.of_kind("eu", v1::Kind::Endpoint).count(), 0);
     }
 
     proptest! {

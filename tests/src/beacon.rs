@@ -138,6 +138,11 @@ impl Beacon {
         self.daemon.address(ADMIN)
     }
 
+    /// The folder that is its own; its data are in `data`, unless it was told otherwise.
+    pub fn folder(&self) -> &Path {
+        self.daemon.folder()
+    }
+
     /// Asks its admin port.
     pub async fn http_get(&self, path: &str) -> Result<Reply> {
         self.daemon.http_get(ADMIN, path).await
@@ -176,8 +181,16 @@ impl Beacon {
 
     /// The bootstrap of gRPC's own client.
     pub async fn grpc_bootstrap(&self, node_id: &str) -> Result<String> {
-        let xds = self.xds().to_string();
-        let arguments = ["bootstrap", "--mode", "grpc", "--node-id", node_id, "--xds-address", &xds];
+        self.grpc_bootstrap_at(["--xds-address", &self.xds().to_string()], node_id).await
+    }
+
+    /// The same for one that comes by the Unix socket.
+    pub async fn grpc_bootstrap_by(&self, socket: &Path, node_id: &str) -> Result<String> {
+        self.grpc_bootstrap_at(["--xds-socket", &socket.display().to_string()], node_id).await
+    }
+
+    async fn grpc_bootstrap_at(&self, [flag, place]: [&str; 2], node_id: &str) -> Result<String> {
+        let arguments = ["bootstrap", "--mode", "grpc", "--node-id", node_id, flag, place];
         let output = daemon::run("beacon-agent", &arguments).await?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
         String::from_utf8(output.stdout).context("the bootstrap is not text")

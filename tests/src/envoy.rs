@@ -96,6 +96,16 @@ impl Envoy {
         self.admin_get("/config_dump?include_eds").await?.json()
     }
 
+    /// Stops it where it is: it reads, answers and notices nothing, and its connections stay open.
+    pub async fn freeze(&self) -> Result<()> {
+        self.process.lock().await.signal("STOP")
+    }
+
+    /// Has it go on.
+    pub async fn thaw(&self) -> Result<()> {
+        self.process.lock().await.signal("CONT")
+    }
+
     /// All that it has logged.
     pub fn log(&self) -> String {
         self.log.text()

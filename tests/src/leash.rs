@@ -64,8 +64,13 @@ impl Leash {
 
     /// Sends SIGTERM to the program.
     pub fn terminate(&mut self) -> Result<()> {
+        self.signal("TERM")
+    }
+
+    /// Sends a signal to the program, by its name without `SIG`.
+    pub fn signal(&mut self, name: &str) -> Result<()> {
         match &mut self.line {
-            Some(line) => line.write_all(b"TERM\n").context("the process has already ended"),
+            Some(line) => writeln!(line, "{name}").context("the process has already ended"),
             None => bail!("the process has already been killed"),
         }
     }

@@ -42,9 +42,13 @@ impl Upstream {
     /// Starts one. Its port is not given again after it has gone, so nobody else is ever taken for
     /// it by an Envoy that has yet to hear of its end.
     pub async fn start(name: &str) -> Result<Self> {
-        let listener = TcpListener::bind(ports::free_address())
-            .await
-            .with_context(|| format!("cannot listen for upstream {name}"))?;
+        Self::start_at(name, ports::free_address()).await
+    }
+
+    /// Starts one at an address, as an instance does that comes back.
+    pub async fn start_at(name: &str, address: SocketAddr) -> Result<Self> {
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("cannot listen for upstream {name}"))?;
         let address = listener.local_addr()?;
         let requests = Arc::new(AtomicU64::new(0));
         let accept = tokio::spawn(accept(listener, name.to_owned(), Arc::clone(&requests)));

@@ -2,6 +2,7 @@
 
 mod guard;
 mod page;
+mod serving;
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,15 +12,17 @@ use prometheus_client::registry::Registry;
 use serde::Serialize;
 use serde_json::json;
 use tower_common::{
+    served::Served,
     telemetry,
     tls::{Reloading, ServerFiles},
 };
 use tower_proto::v1;
 
+use self::serving::Serving;
 use crate::{
     fanout::beacons::Beacons,
     sources::{SourceHandle, SourceReport},
-    store_actor::{Describe, ListEndpoints, ListServices, StoreActor, StoreSummary},
+    store_actor::{Describe, ListEndpoints, ListServices, ServiceSummary, StoreActor, StoreSummary},
 };
 
 /// An actor that takes longer to answer is as good as dead.
@@ -36,6 +39,10 @@ pub struct AppState {
     pub beacons: Arc<Beacons>,
     /// The certificate, if there is one.
     pub tls: Option<Reloading<ServerFiles>>,
+    /// Which services Beacons are sent.
+    pub served: Served,
+    /// Beyond so many of them the page warns.
+    pub warn_services: usize,
     /// All metrics.
     pub registry: Arc<Registry>,
 }
@@ -95,16 +102,17 @@ async fn metrics(state: web::Data<AppState>) -> impl Responder {
 
 #[get("/")]
 async fn index(state: web::Data<AppState>) -> impl Responder {
-    let Some(summary) = describe(&state).await else {
+    let (Some(store), Some(listed)) = (describe(&state).await, list_services(&state).await) else {
         return unavailable("the store does not answer");
     };
-    let reports = source_reports(&state).await;
-    HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(page::render(
-        &summary,
-        &reports,
-        &state.beacons,
-        state.tls.as_ref().map(Reloading::status).as_ref(),
-    ))
+    HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(page::render(&page::Contents {
+        store,
+        serving: Serving::of(&state.served, listed),
+        warn_services: state.warn_services,
+        sources: source_reports(&state).await,
+        beacons: &state.beacons,
+        tls: state.tls.as_ref().map(Reloading::status),
+    }))
 }
 
 #[get("/api/v1/sources")]
@@ -122,9 +130,9 @@ async fn beacons(state: web::Data<AppState>) -> impl Responder {
 
 #[get("/api/v1/services")]
 async fn services(state: web::Data<AppState>) -> impl Responder {
-    match tokio::time::timeout(ANSWER_TIMEOUT, state.store.send(ListServices)).await {
-        Ok(Ok(services)) => HttpResponse::Ok().json(json!({ "services": services })),
-        _ => unavailable("the store does not answer"),
+    match list_services(&state).await {
+        Some(listed) => HttpResponse::Ok().json(Serving::of(&state.served, listed)),
+        None => unavailable("the store does not answer"),
     }
 }
 
@@ -146,6 +154,10 @@ async fn not_found() -> impl Responder {
 
 async fn describe(state: &AppState) -> Option<StoreSummary> {
     tokio::time::timeout(ANSWER_TIMEOUT, state.store.send(Describe)).await.ok()?.ok()
+}
+
+async fn list_services(state: &AppState) -> Option<Vec<ServiceSummary>> {
+    tokio::time::timeout(ANSWER_TIMEOUT, state.store.send(ListServices)).await.ok()?.ok()
 }
 
 async fn source_reports(state: &AppState) -> Vec<SourceReport> {

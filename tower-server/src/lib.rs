@@ -3,7 +3,11 @@
 //! Sources ([`sources`]) turn what they watch into transactions; one actor ([`store_actor`]) applies
 //! them to the store, encodes each once and appends it to the frame log; streams ([`fanout`]) are cursors
 //! into that log, over connections that [`grpc`] accepts. [`http`] is for people and probes.
+//!
+//! What is decided about services is in the event log ([`event_log`]).
 
+pub mod compile;
+pub mod event_log;
 pub mod fanout;
 pub mod grpc;
 pub mod http;

@@ -14,7 +14,7 @@ use prometheus_client::{
 
 use crate::{
     fanout::{admission::Admission, beacons::Beacons, log::FrameLog},
-    store_actor::StoreSummary,
+    store_actor::{ServiceCounts, StoreSummary},
 };
 
 /// Of the store actor.
@@ -31,6 +31,8 @@ pub struct StoreMetrics {
     complete: Gauge,
     clashes: Gauge,
     oversized: Gauge,
+    services_served: Gauge,
+    services_watched: Gauge,
     log_entries: Gauge,
     log_bytes: Gauge,
 }
@@ -54,6 +56,8 @@ impl StoreMetrics {
         gauge("store_complete", "1 if every source that is not optional is loaded", &metrics.complete);
         gauge("store_clashes", "Changes refused because another source owns the key", &metrics.clashes);
         gauge("store_oversized", "Resources refused because they are too large", &metrics.oversized);
+        gauge("services_served", "Services that Beacons are sent", &metrics.services_served);
+        gauge("services_watched", "Services that are watched and not served", &metrics.services_watched);
         gauge("log_entries", "Entries in the frame log", &metrics.log_entries);
         gauge("log_bytes", "Bytes in the frame log", &metrics.log_bytes);
         metrics
@@ -68,6 +72,11 @@ impl StoreMetrics {
         self.oversized.set(to_i64(store.oversized));
         self.log_entries.set(to_i64(entries as u64));
         self.log_bytes.set(to_i64(bytes));
+    }
+    /// Sets the gauges of services.
+    pub fn observe_services(&self, counts: ServiceCounts) {
+        self.services_served.set(to_i64(counts.served as u64));
+        self.services_watched.set(to_i64(counts.watched as u64));
     }
 }
 

@@ -1,6 +1,7 @@
 //! What can be set, by flag, environment or file.
 
 mod period;
+mod serve;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -9,11 +10,15 @@ use serde::Serialize;
 use tower_common::{
     check,
     process::{CHECK_CONFIG_HELP, ProcessOptions},
+    served::Served,
     telemetry::LogFormat,
     tls::{ServerFiles, TlsFile},
 };
 
-pub use self::period::{NotAPeriod, Period};
+pub use self::{
+    period::{NotAPeriod, Period},
+    serve::NotServed,
+};
 use crate::sources::spec;
 
 /// What to do about a listener that other hosts can reach.
@@ -40,6 +45,15 @@ pub struct Options {
     /// `file:///etc/tower/endpoints`
     #[arg(long, env = "TOWER_DISCOVERY", value_name = "URL", value_delimiter = ' ', required = true)]
     pub discovery: Vec<String>,
+
+    /// Which services Beacons are sent: `all`, `none`, or those named here, with commas between them; may
+    /// be repeated. The others are watched and shown
+    #[arg(long, env = "TOWER_SERVE", value_name = "all|none|LIST", default_value = "all")]
+    pub serve: Vec<String>,
+
+    /// Beyond so many services, all of which each Beacon is sent, Tower warns
+    #[arg(long, env = "TOWER_WARN_SERVICES", value_name = "COUNT", default_value_t = 500)]
+    pub warn_services: usize,
 
     /// Where Tower keeps what must survive a restart
     #[arg(long, env = "TOWER_DATA_DIR", value_name = "DIR", default_value = "/var/lib/tower")]
@@ -105,6 +119,7 @@ impl ProcessOptions for Options {
     fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();
         faults.extend(spec::parse_all(&self.discovery).err().map(|fault| fault.to_string()));
+        faults.extend(self.served().err().map(|fault| fault.to_string()));
         let listeners = [("--grpc-listen", self.grpc_listen), ("--http-listen", self.http_listen)];
         faults.extend(check::same_address(&listeners));
         match self.tls() {
@@ -122,6 +137,14 @@ impl ProcessOptions for Options {
 }
 
 impl Options {
+    /// Which services Beacons are sent.
+    ///
+    /// # Errors
+    /// If `--serve` does not say so.
+    pub fn served(&self) -> Result<Served, NotServed> {
+        serve::parse(&self.serve)
+    }
+
     /// The files for TLS, if that is wanted.
     ///
     /// # Errors
@@ -157,6 +180,20 @@ mod tests {
         assert!(options(&[&open[..], &["--insecure"]].concat()).faults().is_empty());
         let tls = ["--tls-cert", "/c.pem", "--tls-key", "/k.pem"];
         assert!(options(&[&open[..], &tls].concat()).faults().is_empty());
+    }
+
+    #[test]
+    fn services_are_named_by_flag_or_file_and_printed_as_they_are_read() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        std::io::Write::write_all(&mut file, b"serve = ['web,ads', 'api']").unwrap();
+        let path = file.path().to_str().unwrap().to_owned();
+        let both = options(&["--serve", "web,ads", "--serve", "api"]);
+        let read = options(&["--config", &path]);
+        assert_eq!(read.served(), both.served());
+        assert!(both.served().unwrap().serves("ads") && !both.served().unwrap().serves("all"));
+        assert!(config::dump(&both).unwrap().contains("serve = [\"web,ads\", \"api\"]"));
+        assert_eq!(options(&[]).served(), Ok(Served::All));
+        assert!(options(&["--serve", "web,all"]).faults()[0].contains("--serve: \"all\" stands alone"));
     }
 
     #[test]

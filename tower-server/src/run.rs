@@ -9,7 +9,9 @@ use rand::Rng;
 use tokio::{runtime, signal::unix::SignalKind};
 use tokio_util::sync::CancellationToken;
 use tower_common::{
-    FEATURE_LEVEL, canonical_scope, telemetry,
+    FEATURE_LEVEL, canonical_scope,
+    served::Served,
+    telemetry,
     tls::{Reloading, ServerFiles, server},
 };
 use tower_proto::v1;
@@ -68,6 +70,8 @@ async fn serve(
     grpc_runtime: &runtime::Handle,
 ) -> anyhow::Result<()> {
     let scope = canonical_scope(&options.scope).to_owned();
+    let served = options.served()?;
+    info!(serve = ?options.serve, "what Beacons are sent");
     std::fs::create_dir_all(&options.data_dir)
         .with_context(|| format!("--data-dir {} cannot be made", options.data_dir.display()))?;
     let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
@@ -75,9 +79,11 @@ async fn serve(
     let admission = Admission::new(START_BYTES_UNDER_WAY);
     let beacons = Arc::new(Beacons::default());
     let store = {
-        let (scope, log) = (scope.clone(), log.clone());
-        let metrics = StoreMetrics::new(&mut registry);
-        StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| StoreActor::new(&scope, log, metrics))
+        let (scope, served, log) = (scope.clone(), served.clone(), log.clone());
+        let (metrics, warn_services) = (StoreMetrics::new(&mut registry), options.warn_services);
+        StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| {
+            StoreActor::new(&scope, served, warn_services, log, metrics)
+        })
     };
     let source_metrics = sources::Metrics::new(&mut registry);
     registry.register_collector(Box::new(StreamCollector {
@@ -105,6 +111,8 @@ async fn serve(
         sources: sources.clone(),
         beacons: beacons.clone(),
         tls: tls.clone(),
+        served: served.clone(),
+        warn_services: options.warn_services,
         registry: Arc::new(registry),
     };
     let http = {
@@ -127,7 +135,7 @@ async fn serve(
     let address = grpc_listener.local_addr()?;
     let stopping = CancellationToken::new();
     let sync = SyncService::new(service::Options {
-        welcome: welcome(&scope),
+        welcome: welcome(&scope, &served),
         scope,
         log: log.clone(),
         starts: Arc::new(StoreStarts(store.clone())),
@@ -180,7 +188,7 @@ impl Starts for StoreStarts {
     }
 }
 
-fn welcome(scope: &str) -> v1::Welcome {
+fn welcome(scope: &str, served: &Served) -> v1::Welcome {
     let run: u128 = rand::rng().random();
     v1::Welcome {
         tower: format!("{run:032x}"),
@@ -188,6 +196,7 @@ fn welcome(scope: &str) -> v1::Welcome {
         heartbeat_interval_ms: millis(HEARTBEAT_INTERVAL),
         silence_limit_ms: millis(SILENCE_LIMIT),
         scope: scope.to_owned(),
+        served: served.to_proto(),
     }
 }
 

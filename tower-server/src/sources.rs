@@ -36,10 +36,11 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::model::check_service_name;
 pub use self::{
     actor::OperatorError,
     metrics::Metrics,
-    model::{AdoptError, Position},
+    model::{AdoptError, BadServiceName, Position},
     report::SourceReport,
     spec::{SourceKind, SourceSpec, SpecError, parse, parse_all},
 };

@@ -4,17 +4,20 @@
 mod catch_up;
 mod core;
 mod journal;
+mod listing;
 
 use std::{sync::Arc, time::Duration};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
-use tower_common::{clock, store::Transaction};
+use tower_common::{clock, served::Served, store::Transaction};
 use tower_proto::v1;
+use tracing::warn;
 
 use self::catch_up::Way;
 pub use self::{
     catch_up::Ask,
-    core::{ServiceSummary, StoreCore, StoreSummary},
+    core::{StoreCore, StoreSummary},
+    listing::{ServiceCounts, ServiceSummary},
 };
 use crate::{
     fanout::{
@@ -76,12 +79,22 @@ pub struct StoreActor {
     log: Arc<FrameLog>,
     starts: StartCache,
     metrics: StoreMetrics,
+    warn_services: usize,
+    /// Whether more services are served than is good, and the log says so.
+    warned: bool,
 }
 
 impl StoreActor {
-    /// An actor with an empty store.
-    pub fn new(scope: &str, log: Arc<FrameLog>, metrics: StoreMetrics) -> Self {
-        Self { core: StoreCore::new(scope), starts: StartCache::new(log.clone()), log, metrics }
+    /// An actor with an empty store, which warns beyond so many services that are served.
+    pub fn new(
+        scope: &str,
+        served: Served,
+        warn_services: usize,
+        log: Arc<FrameLog>,
+        metrics: StoreMetrics,
+    ) -> Self {
+        let core = StoreCore::serving(scope, served);
+        Self { core, starts: StartCache::new(log.clone()), log, metrics, warn_services, warned: false }
     }
 
     /// A start from this state, made now or a little earlier.
@@ -101,6 +114,17 @@ impl StoreActor {
     fn measure(&self) {
         self.metrics.observe(&self.core.summary(), self.log.usage());
     }
+
+    /// Every Beacon wants every service, and every Envoy pays for each.
+    fn count_services(&mut self) {
+        let counts = self.core.service_counts();
+        self.metrics.observe_services(counts);
+        let (services, bound) = (counts.served, self.warn_services);
+        if services > bound && !self.warned {
+            warn!(services, bound, "every Beacon is sent more services than is good for its Envoys");
+        }
+        self.warned = services > bound;
+    }
 }
 
 impl Actor for StoreActor {
@@ -111,6 +135,7 @@ impl Actor for StoreActor {
         context.run_interval(HEARTBEAT_INTERVAL, |actor, _| {
             actor.log.append(vec![actor.core.heartbeat()], actor.core.revision());
             actor.measure();
+            actor.count_services();
         });
     }
 }

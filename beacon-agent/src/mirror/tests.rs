@@ -32,9 +32,16 @@ fn delivery(scope: Scope, sent: Vec<Resource>, holds: &[Resource], status: v1::S
     }
 }
 
+/// How a run of a Tower begins its streams that sends these services, or all.
+fn welcome(tower: &str, services: Option<&[&str]>) -> v1::Welcome {
+    let named = |services: &[&str]| services.iter().map(|service| (*service).to_owned()).collect();
+    let served = services.map(|services| v1::Served { services: named(services) });
+    v1::Welcome { tower: tower.to_owned(), served, ..Default::default() }
+}
+
 /// Everything that a Tower has, as the first delivery of its stream.
 fn full(mirror: &mut Mirror, status: v1::SourceStatus, holds: &[Resource]) {
-    mirror.begin("run");
+    mirror.begin(welcome("run", None));
     deliver(mirror, delivery(Scope::Everything, holds.to_vec(), holds, status));
 }
 
@@ -209,4 +216,61 @@ fn a_heartbeat_moves_positions_and_notices_a_gap() {
     assert!(mirror.heartbeat(heartbeat(&[], at(9))).unwrap());
     assert_eq!(mirror.summary().sources[0].index, 9);
     assert!(mirror.heartbeat(v1::Heartbeat { revision: 2, ..heartbeat(&[], at(9)) }).is_err());
+}
+
+#[test]
+fn what_a_tower_does_not_serve_goes_however_little_it_has_read() {
+    let both = [endpoint("api", "10.0.0.1"), endpoint("web", "10.0.0.1")];
+    for offered in [at(9), at(5), status(v1::SourceState::Loading), status(v1::SourceState::Lost)] {
+        let mut mirror = Mirror::new("");
+        full(&mut mirror, at(9), &both);
+        let served = &both[1..];
+        mirror.begin(welcome("restarted", Some(&["web"])));
+        assert_eq!(services(&mirror), ["api", "web"], "until something is delivered");
+        deliver(&mut mirror, delivery(Scope::Changes, vec![], served, offered.clone()));
+        assert_eq!(services(&mirror), ["web"], "{offered:?}");
+        // Its own word for nothing.
+        mirror.begin(welcome("restarted again", Some(&[])));
+        deliver(&mut mirror, delivery(Scope::Everything, vec![], &[], offered.clone()));
+        assert_eq!(services(&mirror), Vec::<String>::new(), "{offered:?}");
+        assert!(mirror.compositions().borrow().complete, "known to be empty");
+    }
+}
+
+#[test]
+fn what_is_on_disk_and_not_served_goes_when_tower_is_reached() {
+    let mut store = Store::new();
+    let upserts = vec![endpoint("api", "10.0.0.1"), endpoint("web", "10.0.0.1")];
+    store.apply(Transaction { upserts, sources: vec![at(5)], ..Default::default() });
+    let mut mirror = Mirror::new("");
+    mirror.restore(Snapshot { store, taken_unix_ms: 0 });
+    mirror.serve_from_disk();
+    assert_eq!(services(&mirror), ["api", "web"]);
+    mirror.begin(welcome("run", Some(&["web"])));
+    deliver(&mut mirror, delivery(Scope::Changes, vec![], &[endpoint("web", "10.0.0.1")], at(5)));
+    assert_eq!(services(&mirror), ["web"]);
+    assert!(mirror.summary().equal_to_tower && mirror.take_comparison().is_none());
+}
+
+#[test]
+fn what_is_served_again_is_asked_for_although_the_source_has_not_moved() {
+    let (web, api) = (endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    let mut mirror = Mirror::new("");
+    mirror.begin(welcome("run", Some(&["web"])));
+    deliver(&mut mirror, delivery(Scope::Everything, vec![web.clone()], std::slice::from_ref(&web), at(9)));
+    let all = [api, web];
+    // By its positions nothing is new.
+    mirror.begin(welcome("restarted", None));
+    deliver(&mut mirror, delivery(Scope::Changes, vec![], &all, at(9)));
+    assert_eq!(services(&mirror), ["web"]);
+    assert!(mirror.take_comparison().is_some());
+    let buckets = Scope::Buckets { count: 1, numbers: vec![0] };
+    deliver(&mut mirror, delivery(buckets, all.to_vec(), &all, at(9)));
+    assert_eq!(services(&mirror), ["api", "web"]);
+    assert!(mirror.summary().equal_to_tower);
+
+    // Where nothing else is served, nothing is asked.
+    mirror.begin(welcome("restarted again", None));
+    deliver(&mut mirror, delivery(Scope::Changes, vec![], &[], at(9)));
+    assert!(mirror.take_comparison().is_none());
 }

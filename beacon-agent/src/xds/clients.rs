@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use parking_lot::Mutex;
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tower_common::clock;
 use tower_proto::v1;
 
@@ -34,6 +34,7 @@ pub struct Clients {
 struct Shared {
     streams: Mutex<Streams>,
     memories: Mutex<Memories>,
+    remembered: Notify,
     asking: Asking,
     changed: watch::Sender<u64>,
 }
@@ -169,13 +170,19 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// Nobody is connected.
+    /// Nobody is connected, and nothing is known of anybody.
     pub fn new() -> Self {
+        Self::remembering(Memories::default())
+    }
+
+    /// Nobody is connected, but this is known of who was.
+    pub fn remembering(memories: Memories) -> Self {
         let changed = watch::Sender::new(0);
         Self {
             shared: Arc::new(Shared {
                 streams: Mutex::default(),
-                memories: Mutex::default(),
+                memories: Mutex::new(memories),
+                remembered: Notify::new(),
                 asking: Asking::default(),
                 changed,
             }),
@@ -201,6 +208,16 @@ impl Clients {
     /// value says nothing.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.shared.changed.subscribe()
+    }
+
+    /// What clients cannot take, beyond their streams.
+    pub fn memories(&self) -> Memories {
+        self.shared.memories.lock().clone()
+    }
+
+    /// Waits until that has changed since it was waited for last.
+    pub async fn remembered(&self) {
+        self.shared.remembered.notified().await;
     }
 
     pub(super) fn connect(&self, identity: &Identity, mode: Mode, scope: Scope, peer: Peer) -> Connection {
@@ -303,6 +320,7 @@ impl Connection {
     /// What the client cannot take has changed.
     pub(super) fn quarantined(&self, quarantined: &[Quarantined], memory: Memory) {
         self.shared.memories.lock().note(&self.node_id, &self.user_agent, memory);
+        self.shared.remembered.notify_one();
         if let Some(client) = self.shared.streams.lock().by_number.get_mut(&self.stream) {
             client.quarantined = quarantined.to_vec();
         }

@@ -2,9 +2,14 @@
 //!
 //! Without it a client that reconnects would be sent what it rejected, reject it again, and nothing would
 //! be known of what it accepted before. A client is known by its node id and its build: another build may
-//! be able to take it. It is lost when the Beacon restarts; then it is found out again.
+//! be able to take it. It is kept on disk, too, as far as there is room, and is all the same disposable: what
+//! is lost is found out again.
+
+mod format;
 
 use std::collections::BTreeMap;
+
+pub use self::format::MemoryError;
 
 use super::{kind::ResourceType, triage::Triage};
 
@@ -21,13 +26,27 @@ pub(super) struct Memory {
 }
 
 /// What all clients cannot take.
-#[derive(Debug, Default)]
-pub(super) struct Memories {
+#[derive(Debug, Clone, Default)]
+pub struct Memories {
     by_client: BTreeMap<(String, String), (u64, Memory)>,
     changes: u64,
 }
 
 impl Memories {
+    /// The bytes of a file that keeps it for this scope: of what was found out last as much as there is room
+    /// for, and no secrets.
+    pub fn encode(&self, scope: &str) -> Vec<u8> {
+        format::encode(self, scope)
+    }
+
+    /// Reads the bytes of such a file.
+    ///
+    /// # Errors
+    /// If they are not a whole one of this scope, in the format that this build reads.
+    pub fn decode(file: &[u8], scope: &str) -> Result<Self, MemoryError> {
+        format::decode(file, scope)
+    }
+
     /// What is known of a client.
     pub(super) fn recall(&self, node_id: &str, user_agent: &str) -> Memory {
         let known = self.by_client.get(&(node_id.to_owned(), user_agent.to_owned()));
@@ -36,14 +55,23 @@ impl Memories {
 
     /// Notes what a stream has found out, about the types that it is about.
     pub(super) fn note(&mut self, node_id: &str, user_agent: &str, news: Memory) {
-        self.changes += 1;
-        let key = (node_id.to_owned(), user_agent.to_owned());
-        let (change, memory) = self.by_client.entry(key).or_default();
-        *change = self.changes;
+        let memory = self.latest((node_id.to_owned(), user_agent.to_owned()));
         memory.resources.extend(news.resources);
         if !news.pieces.is_idle() {
             memory.pieces = news.pieces;
         }
+        self.forget_oldest();
+    }
+
+    /// What is known of a client, which becomes the one that said something new last.
+    fn latest(&mut self, client: (String, String)) -> &mut Memory {
+        self.changes += 1;
+        let (change, memory) = self.by_client.entry(client).or_default();
+        *change = self.changes;
+        memory
+    }
+
+    fn forget_oldest(&mut self) {
         if self.by_client.len() > MAX_CLIENTS {
             let oldest = self.by_client.iter().min_by_key(|(_, (change, _))| *change);
             if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {

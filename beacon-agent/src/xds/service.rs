@@ -24,6 +24,7 @@ use super::{
     kind::{ResourceType, Scope},
     metrics::Metrics,
     peer::Peer,
+    protocol::Protocol,
     sotw::Sotw,
 };
 
@@ -63,33 +64,32 @@ pub fn services(options: Options) -> Routes {
 }
 
 impl Discovery {
-    fn sotw(&self, scope: Scope, request: Request<Streaming<DiscoveryRequest>>) -> Sotws {
+    fn open<P: Protocol>(&self, scope: Scope, request: Request<Streaming<P::Request>>) -> Opened<P> {
         let peer = Peer::of(&request);
-        let responses = responses::<Sotw>(self.options.clone(), scope, request.into_inner(), peer);
-        Ok(Response::new(Box::pin(responses)))
-    }
-
-    fn delta(&self, scope: Scope, request: Request<Streaming<DeltaDiscoveryRequest>>) -> Deltas {
-        let peer = Peer::of(&request);
-        let responses = responses::<Delta>(self.options.clone(), scope, request.into_inner(), peer);
+        let responses = responses::<P>(self.options.clone(), scope, request.into_inner(), peer);
         Ok(Response::new(Box::pin(responses)))
     }
 }
 
-type Sotws = Result<Response<BoxStream<DiscoveryResponse>>, Status>;
-type Deltas = Result<Response<BoxStream<DeltaDiscoveryResponse>>, Status>;
+type Opened<P> = Result<Response<BoxStream<<P as Protocol>::Response>>, Status>;
 
 #[tonic::async_trait]
 impl AggregatedDiscoveryService for Discovery {
     type StreamAggregatedResourcesStream = BoxStream<DiscoveryResponse>;
     type DeltaAggregatedResourcesStream = BoxStream<DeltaDiscoveryResponse>;
 
-    async fn stream_aggregated_resources(&self, request: Request<Streaming<DiscoveryRequest>>) -> Sotws {
-        self.sotw(Scope::Aggregated, request)
+    async fn stream_aggregated_resources(
+        &self,
+        request: Request<Streaming<DiscoveryRequest>>,
+    ) -> Opened<Sotw> {
+        self.open::<Sotw>(Scope::Aggregated, request)
     }
 
-    async fn delta_aggregated_resources(&self, request: Request<Streaming<DeltaDiscoveryRequest>>) -> Deltas {
-        self.delta(Scope::Aggregated, request)
+    async fn delta_aggregated_resources(
+        &self,
+        request: Request<Streaming<DeltaDiscoveryRequest>>,
+    ) -> Opened<Delta> {
+        self.open::<Delta>(Scope::Aggregated, request)
     }
 }
 
@@ -111,12 +111,12 @@ macro_rules! singles {
                 type $streams = BoxStream<DiscoveryResponse>;
                 type $deltas = BoxStream<DeltaDiscoveryResponse>;
 
-                async fn $stream(&self, request: Request<Streaming<DiscoveryRequest>>) -> Sotws {
-                    self.sotw(Scope::Single(ResourceType::$kind), request)
+                async fn $stream(&self, request: Request<Streaming<DiscoveryRequest>>) -> Opened<Sotw> {
+                    self.open::<Sotw>(Scope::Single(ResourceType::$kind), request)
                 }
 
-                async fn $delta(&self, request: Request<Streaming<DeltaDiscoveryRequest>>) -> Deltas {
-                    self.delta(Scope::Single(ResourceType::$kind), request)
+                async fn $delta(&self, request: Request<Streaming<DeltaDiscoveryRequest>>) -> Opened<Delta> {
+                    self.open::<Delta>(Scope::Single(ResourceType::$kind), request)
                 }
 
                 async fn $fetch(

@@ -64,7 +64,7 @@ impl<P: Protocol> Session<P> {
         let channels = self.channels.iter().filter(|(_, channel)| !channel.triage.is_idle());
         Memory {
             resources: channels.map(|(kind, channel)| (*kind, channel.triage.lasting())).collect(),
-            pieces: self.offer.memory(),
+            pieces: if self.has_routes() { self.offer.memory() } else { Triage::default() },
         }
     }
 
@@ -200,8 +200,14 @@ impl<P: Protocol> Session<P> {
             let layer = self.offer.layer(channel.kind);
             channel.triage.refused_of(layer).map(|refused| Quarantined::new(channel.kind, refused))
         });
-        let pieces = self.offer.refused_pieces().map(|piece| Quarantined::new(ResourceType::Route, piece));
+        let pieces = self.has_routes().then(|| self.offer.refused_pieces()).into_iter().flatten();
+        let pieces = pieces.map(|piece| Quarantined::new(ResourceType::Route, piece));
         resources.chain(pieces).collect()
+    }
+
+    /// What is known of routes is for the stream that has them to say.
+    fn has_routes(&self) -> bool {
+        self.channels.contains_key(&ResourceType::Route)
     }
 
     #[cfg(test)]

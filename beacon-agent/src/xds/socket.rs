@@ -1,9 +1,10 @@
 //! The Unix socket on which xDS is served: made, guarded, and removed again.
 
 use std::{
+    ffi::OsString,
     fs, io,
     os::unix::{
-        fs::{FileTypeExt, MetadataExt, PermissionsExt},
+        fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink},
         net::{UnixListener, UnixStream},
     },
     path::{Path, PathBuf},
@@ -30,6 +31,9 @@ pub enum SocketError {
     /// A file that is not ours to remove.
     #[error("{0} exists, and is not a socket")]
     NotASocket(PathBuf),
+    /// The same, where gRPC looks for the socket.
+    #[error("{0} exists, and is not a link to a socket")]
+    NotALink(PathBuf),
     /// The system says no.
     #[error("{path}: the socket cannot be {step}: {error}")]
     Io {
@@ -40,6 +44,17 @@ pub enum SocketError {
         /// Why not.
         error: io::Error,
     },
+}
+
+/// The path by which gRPC is to connect: a link beside the socket, whose name begins with `@`.
+///
+/// gRPC's C core (Python, C++, …) tells a server the path of its socket as `:authority`, with `%2F` for each
+/// slash, and the HTTP/2 of this server refuses a percent sign in a host name. What is before an `@` is no host
+/// name but a user's, and may have one.
+pub fn grpc_path(path: &Path) -> PathBuf {
+    let mut name = OsString::from("@");
+    name.push(path.file_name().unwrap_or_default());
+    path.with_file_name(name)
 }
 
 /// Listens at a path. A file that an earlier process has left there is replaced, but only if nobody
@@ -73,17 +88,38 @@ pub fn bind(path: &Path) -> Result<(UnixListenerStream, SocketFile), SocketError
         failed("put into its place")(error)
     })?;
     let file = SocketFile { path: path.to_owned(), inode };
+    link(path)?;
     listener.set_nonblocking(true).map_err(failed("used"))?;
     let listener = tokio::net::UnixListener::from_std(listener).map_err(failed("used"))?;
     Ok((UnixListenerStream::new(listener), file))
 }
 
+/// Makes the link for gRPC, if it is not there yet.
+fn link(path: &Path) -> Result<(), SocketError> {
+    let link = grpc_path(path);
+    let Some(name) = path.file_name() else { return Ok(()) };
+    match symlink(name, &link) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let ours = fs::read_link(&link).is_ok_and(|target| target == name);
+            if ours { Ok(()) } else { Err(SocketError::NotALink(link)) }
+        }
+        Err(error) => Err(SocketError::Io { path: link, step: "linked", error }),
+        Ok(()) => Ok(()),
+    }
+}
+
 impl Drop for SocketFile {
     fn drop(&mut self) {
         // Another process may have taken the place over, if it found nobody listening.
-        if fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.ino() == self.inode)
-            && let Err(error) = fs::remove_file(&self.path)
-        {
+        if !fs::symlink_metadata(&self.path).is_ok_and(|metadata| metadata.ino() == self.inode) {
+            return;
+        }
+        let link = grpc_path(&self.path);
+        if fs::symlink_metadata(&link).is_ok_and(|metadata| metadata.is_symlink()) {
+            // A link to nothing does no harm, if it cannot be removed.
+            let _ = fs::remove_file(&link);
+        }
+        if let Err(error) = fs::remove_file(&self.path) {
             tracing::warn!(path = %self.path.display(), %error, "the xDS socket cannot be removed");
         }
     }
@@ -99,9 +135,24 @@ mod tests {
         let path = folder.path().join("xds.sock");
         let (_listener, file) = bind(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, MODE);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
         UnixStream::connect(&path).unwrap();
+        UnixStream::connect(folder.path().join("@xds.sock")).unwrap();
         drop(file);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn grpcs_link_is_made_once_and_another_file_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("xds.sock");
+        symlink("xds.sock", folder.path().join("@xds.sock")).unwrap();
+        drop(bind(&path).unwrap());
+        let precious = folder.path().join("@xds.sock");
+        fs::write(&precious, "precious").unwrap();
+        let error = bind(&path).unwrap_err().to_string();
+        assert!(error.ends_with("@xds.sock exists, and is not a link to a socket"), "{error}");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
         assert!(!path.exists());
     }
 

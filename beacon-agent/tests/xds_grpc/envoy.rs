@@ -29,16 +29,16 @@ use tower_tests::{Envoy, Protocol, Upstream, eventually, ports::free_port};
 
 use crate::support::World;
 
-const SOON: Duration = Duration::from_secs(20);
+pub(crate) const SOON: Duration = Duration::from_secs(20);
 const MODES: [XdsMode; 4] = [XdsMode::Delta, XdsMode::Sotw, XdsMode::DeltaPerType, XdsMode::SotwPerType];
 
 /// Services, each with one upstream.
-struct Mesh {
-    composition: Composition,
+pub(crate) struct Mesh {
+    pub(crate) composition: Composition,
 }
 
 impl Mesh {
-    fn new(upstreams: &[(&str, &Upstream)]) -> Self {
+    pub(crate) fn new(upstreams: &[(&str, &Upstream)]) -> Self {
         let layer = |make: &dyn Fn(&str, &Upstream) -> XdsResource| {
             let resources = upstreams.iter().map(|(name, upstream)| make(name, upstream));
             let named = resources.map(|resource| (resource.name.clone(), resource));
@@ -85,7 +85,8 @@ impl Mesh {
     }
 }
 
-async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
+/// An Envoy that is served by this world, and has all that it waits for.
+pub(crate) async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
     let egress_port = free_port();
     let options = BootstrapOptions {
         node_id: format!("{mode:?}-{egress_port}"),
@@ -113,7 +114,7 @@ fn quarantined(world: &World) -> Vec<Vec<(ResourceType, String)>> {
 }
 
 /// Waits until each host is answered by this upstream.
-async fn answered(envoy: &Envoy, hosts: &[(&str, &str)]) {
+pub(crate) async fn answered(envoy: &Envoy, hosts: &[(&str, &str)]) {
     for (host, name) in hosts {
         eventually(SOON, format!("{host} is answered by {name}"), async || {
             let tally = envoy.caller(Protocol::Http1).tally(host, 3).await?;
@@ -188,6 +189,57 @@ async fn a_bad_cluster_costs_its_own_service_only() -> Result<()> {
         })
         .await;
         answered(&envoy, &all).await;
+    }
+    Ok(())
+}
+
+/// What it has rejected so far, of all types.
+async fn rejections(envoy: &Envoy) -> Result<u64> {
+    let stats = envoy.admin_get("/stats?filter=update_rejected").await?.body;
+    Ok(stats.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum())
+}
+
+#[tokio::test]
+async fn what_it_rejected_is_not_sent_to_it_again_by_a_server_that_has_restarted() -> Result<()> {
+    let (alpha, beta) = (Upstream::start("alpha").await?, Upstream::start("beta").await?);
+    let upstreams = [("a", &alpha), ("b", &beta), ("c", &alpha), ("d", &beta)];
+    let all = [("a", "alpha"), ("b", "beta"), ("c", "alpha"), ("d", "beta")];
+    for mode in MODES {
+        let mut mesh = Mesh::new(&upstreams);
+        let world = World::new(mesh.composition.clone()).await;
+        let envoy = envoy(&world, mode).await?;
+        answered(&envoy, &all).await;
+        mesh.change_clusters(7, &["b"]);
+        mesh.change_virtual_hosts("new", &["c"]);
+        world.compositions.send(mesh.composition.clone())?;
+        let kept_back = async |world: &World| {
+            eventually(SOON, "b's cluster and c's routes are kept back", async || {
+                let mut kept: Vec<_> = quarantined(world).concat();
+                kept.sort();
+                let expected = [(ResourceType::Cluster, "b"), (ResourceType::Route, "c")];
+                ensure!(kept == expected.map(|(kind, name)| (kind, name.to_owned())), "{kept:?}");
+                Ok(())
+            })
+            .await;
+        };
+        kept_back(&world).await;
+        answered(&envoy, &[("a.new", "alpha"), ("b.new", "beta"), ("d.new", "beta")]).await;
+        let before = rejections(&envoy).await?;
+        assert!(before > 0);
+
+        let world = world.restarted().await;
+        kept_back(&world).await;
+        // All others change, and what it rejected stays as it is.
+        let bad = mesh.composition.virtual_hosts["c"].clone();
+        mesh.change_clusters(8, &["b"]);
+        mesh.change_virtual_hosts("newer", &[]);
+        Arc::make_mut(&mut mesh.composition.virtual_hosts).insert("c".into(), bad);
+        world.compositions.send(mesh.composition.clone())?;
+        answered(&envoy, &[("a.newer", "alpha"), ("b.newer", "beta"), ("d.newer", "beta")]).await;
+        answered(&envoy, &all).await;
+        let dump = envoy.admin_get("/config_dump").await?.body;
+        assert_eq!(dump.matches(r#""connect_timeout": "8s""#).count(), 3);
+        assert_eq!(rejections(&envoy).await?, before);
     }
     Ok(())
 }

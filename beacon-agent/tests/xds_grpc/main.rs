@@ -3,6 +3,7 @@
 mod basics;
 mod dumps;
 mod envoy;
+mod keepalive;
 mod neighbours;
 mod support;
 mod transport;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
-use beacon_agent::xds::{self, Clients, Keepalive, Metrics, Options, ResourceType};
+use beacon_agent::xds::{self, Clients, Keepalive, Memories, Metrics, Options, ResourceType};
 use bytes::Bytes;
 use futures::StreamExt;
 use prometheus_client::registry::Registry;
@@ -10,14 +10,15 @@ use prost::Message;
 use tokio::{
     net::TcpListener,
     sync::{mpsc, watch},
+    task::JoinHandle,
     time::timeout,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{
-    Status, Streaming,
+    Request, Status, Streaming,
     service::Routes,
-    transport::{Channel, server::TcpIncoming},
+    transport::{self, Channel, server::TcpIncoming},
 };
 use tower_common::view::{Composition, Layer, XdsResource};
 use tower_proto::envoy::{
@@ -40,12 +41,14 @@ pub(crate) struct World {
     pub(crate) registry: Registry,
     pub(crate) address: SocketAddr,
     pub(crate) services: Routes,
+    stopping: CancellationToken,
+    server: JoinHandle<Result<(), transport::Error>>,
 }
 
 /// One stream: requests in, responses out.
-pub(crate) struct Stream<Request, Response> {
-    pub(crate) requests: mpsc::Sender<Request>,
-    pub(crate) responses: Streaming<Response>,
+pub(crate) struct Stream<Q, R> {
+    pub(crate) requests: mpsc::Sender<Q>,
+    pub(crate) responses: Streaming<R>,
 }
 
 impl World {
@@ -54,8 +57,27 @@ impl World {
     }
 
     pub(crate) async fn with_keepalive(composition: Composition, keepalive: Keepalive) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::at(listener, composition, keepalive, Memories::default())
+    }
+
+    /// A server that has taken the place of this one, and knows of clients what was written to a file.
+    pub(crate) async fn restarted(self) -> Self {
+        const SCOPE: &str = "";
+        let composition = self.compositions.borrow().clone();
+        // Its streams end with what is served.
+        drop(self.compositions);
+        self.stopping.cancel();
+        within(self.server).await.unwrap().unwrap();
+        let file = self.clients.memories().encode(SCOPE);
+        let memories = Memories::decode(&file, SCOPE).unwrap();
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        Self::at(listener, composition, Keepalive::default(), memories)
+    }
+
+    fn at(listener: TcpListener, composition: Composition, keepalive: Keepalive, memories: Memories) -> Self {
         let (compositions, receiver) = watch::channel(composition);
-        let clients = Clients::new();
+        let clients = Clients::remembering(memories);
         let mut registry = Registry::default();
         let services = xds::services(Options {
             identifier: "beacon/test".to_owned(),
@@ -64,12 +86,11 @@ impl World {
             clients: clients.clone(),
             metrics: Metrics::new(&mut registry),
         });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let incoming = TcpIncoming::from(listener);
         let stopping = CancellationToken::new();
-        tokio::spawn(xds::serve(incoming, services.clone(), keepalive, stopping));
-        Self { compositions, clients, registry, address, services }
+        let server = tokio::spawn(xds::serve(incoming, services.clone(), keepalive, stopping.clone()));
+        Self { compositions, clients, registry, address, services, stopping, server }
     }
 
     pub(crate) async fn connect(&self) -> AggregatedDiscoveryServiceClient<Channel> {
@@ -112,12 +133,12 @@ impl World {
     }
 }
 
-impl<Request, Response> Stream<Request, Response> {
-    pub(crate) async fn send(&self, request: Request) {
+impl<Q, R> Stream<Q, R> {
+    pub(crate) async fn send(&self, request: Q) {
         self.requests.send(request).await.map_err(|_| ()).expect("the stream is open");
     }
 
-    pub(crate) async fn next(&mut self) -> Response {
+    pub(crate) async fn next(&mut self) -> R {
         within(self.responses.next()).await.expect("a response").expect("no error")
     }
 
@@ -130,6 +151,13 @@ impl<Request, Response> Stream<Request, Response> {
             }
         }
     }
+}
+
+/// A stream with this one request, which then stays open.
+pub(crate) fn asking<T: Send + 'static>(
+    request: T,
+) -> Request<impl futures::Stream<Item = T> + Send + 'static> {
+    Request::new(futures::stream::once(std::future::ready(request)).chain(futures::stream::pending()))
 }
 
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {

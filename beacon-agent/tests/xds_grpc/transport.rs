@@ -1,17 +1,12 @@
-//! The services of single types, the Unix socket, and peers that die.
-
-use std::time::Duration;
+//! The services of single types, and the Unix socket.
 
 use beacon_agent::xds::{self, Keepalive, ResourceType, Scope};
 use hyper_util::rt::TokioIo;
 use prost::Message;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpStream, UnixStream},
-};
+use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{
-    Code, Request,
+    Code,
     transport::{Channel, Endpoint},
 };
 use tower_proto::envoy::envoy::{
@@ -28,18 +23,10 @@ use tower_proto::envoy::envoy::{
     },
 };
 
-use crate::support::{World, composition, delta, sotw, within};
+use crate::support::{World, asking, composition, delta, sotw, within};
 
 async fn channel(world: &World) -> Channel {
     Endpoint::from_shared(format!("http://{}", world.address)).unwrap().connect().await.unwrap()
-}
-
-/// A stream with this one request, which then stays open.
-fn asking<T: Send + 'static>(request: T) -> Request<impl futures::Stream<Item = T> + Send + 'static> {
-    Request::new(futures::StreamExt::chain(
-        futures::stream::once(std::future::ready(request)),
-        futures::stream::pending(),
-    ))
 }
 
 /// Opens a stream of one type in each variant, without naming the type.
@@ -145,47 +132,4 @@ fn connector(
         let path = path.clone();
         async move { UnixStream::connect(path).await.map(TokioIo::new) }
     })
-}
-
-/// Speaks HTTP/2 by hand: opens a connection, and never answers a ping.
-#[tokio::test]
-async fn b20_a_dead_peer_is_noticed_and_freed() {
-    let keepalive = Keepalive { interval: Duration::from_millis(200), timeout: Duration::from_millis(200) };
-    let world = World::with_keepalive(composition(&[("a", 0)]), keepalive).await;
-    let mut alive = world.delta().await;
-    alive.send(delta(ResourceType::Cluster, &[])).await;
-    alive.next().await;
-
-    let mut dead = TcpStream::connect(world.address).await.unwrap();
-    let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-    dead.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
-    dead.write_all(&settings).await.unwrap();
-    let mut sink = Vec::new();
-    within(dead.read_to_end(&mut sink)).await.ok();
-
-    // Whoever answers stays, however quiet, and gets the next change.
-    tokio::time::sleep(keepalive.interval * 5).await;
-    world.compositions.send(composition(&[("b", 0)])).unwrap();
-    assert_eq!(alive.next().await.resources[0].name, "b");
-}
-
-/// envoyproxy/go-control-plane#449: a client's pings are nobody's offence.
-#[tokio::test]
-async fn b20_a_client_may_ping_as_often_as_it_likes() {
-    let world = World::new(composition(&[("a", 0)])).await;
-    let channel = Endpoint::from_shared(format!("http://{}", world.address))
-        .unwrap()
-        .http2_keep_alive_interval(Duration::from_millis(5))
-        .keep_alive_while_idle(true)
-        .connect()
-        .await
-        .unwrap();
-    let mut client = AggregatedDiscoveryServiceClient::new(channel);
-    let request = delta(ResourceType::Cluster, &[]);
-    let mut stream = client.delta_aggregated_resources(asking(request)).await.unwrap().into_inner();
-    within(stream.message()).await.unwrap().unwrap();
-    tokio::time::sleep(Duration::from_secs(2)).await;
-    world.compositions.send(composition(&[("a", 0), ("b", 0)])).unwrap();
-    // 400 pings later: the first response was never answered, and clusters are held back for 0.5 s.
-    assert_eq!(within(stream.message()).await.unwrap().unwrap().resources[0].name, "b");
 }

@@ -1,5 +1,6 @@
 //! What many clients, and bad ones, cost in memory. A program of its own, because it measures its own.
 
+mod slow_reader;
 #[path = "../xds_grpc/support.rs"]
 #[allow(dead_code, reason = "other tests need more of it")]
 mod support;
@@ -16,14 +17,13 @@ use tonic::{
 };
 use tower_proto::envoy::{
     envoy::service::discovery::v3::{
-        DeltaDiscoveryRequest, DiscoveryRequest,
-        aggregated_discovery_service_client::AggregatedDiscoveryServiceClient,
+        DiscoveryRequest, aggregated_discovery_service_client::AggregatedDiscoveryServiceClient,
     },
     google::rpc,
 };
 use tower_tests::eventually;
 
-use crate::support::{World, composition, delta, sotw, within};
+use crate::support::{World, composition, sotw, within};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -110,47 +110,4 @@ async fn b19_twenty_thousand_streams_leave_nothing_behind() {
     let now = resident_kib();
     assert!(now <= memory + memory / 10 + 4096, "{now} KiB, and {memory} KiB before");
     assert!(world.metric("xds_quarantined") == "0");
-}
-
-/// istio/istio#28957, envoyproxy/go-control-plane#1298
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn b24_a_slow_reader_blocks_nobody_and_ends_at_the_newest() {
-    let _alone = ALONE.lock().await;
-    let large = |round: usize| composition(&[("a", (1 << 20) + round)]);
-    let world = World::new(large(0)).await;
-    let mut slow = world.delta().await;
-    slow.send(delta(ResourceType::Cluster, &[])).await;
-    let mut others = Vec::new();
-    for _ in 0..20 {
-        let stream = world.delta().await;
-        stream.send(delta(ResourceType::Endpoint, &["a"])).await;
-        others.push(stream);
-    }
-    let memory = resident_kib();
-    for round in 0..30 {
-        world.compositions.send(large(round)).unwrap();
-        let newest = large(round).clusters["a"].version.to_string();
-        for other in &mut others {
-            loop {
-                let response = other.next().await;
-                let ack = DeltaDiscoveryRequest {
-                    response_nonce: response.nonce,
-                    ..delta(ResourceType::Endpoint, &[])
-                };
-                other.send(ack).await;
-                if response.resources[0].version == newest {
-                    break;
-                }
-            }
-        }
-        // It asks again and again, and reads nothing.
-        slow.send(delta(ResourceType::Cluster, &["*"])).await;
-        if round == 0 {
-            continue;
-        }
-        let now = resident_kib();
-        assert!(now < memory + (200 << 10), "{now} KiB, and {memory} KiB before");
-    }
-    let newest = large(29).clusters["a"].version.to_string();
-    while slow.next().await.resources[0].version != newest {}
 }

@@ -7,7 +7,7 @@ use tower_proto::envoy::{
     envoy::{
         config::{
             cluster::v3::{
-                Cluster,
+                Cluster, OutlierDetection,
                 cluster::{ClusterDiscoveryType, CommonLbConfig, DiscoveryType, EdsClusterConfig},
             },
             core::v3::{Http1ProtocolOptions, Http2ProtocolOptions},
@@ -18,10 +18,13 @@ use tower_proto::envoy::{
         },
         r#type::v3::Percent,
     },
-    google::protobuf::Duration,
+    google::protobuf::{Duration, UInt32Value},
 };
 
 use super::{ConfigSource, XdsResource, any, listener::config_source};
+
+/// How long an Envoy collects changes of endpoints' health and weight before it uses them.
+const MERGE_WINDOW: Duration = Duration { seconds: 0, nanos: 50_000_000 };
 
 /// The cluster of a service, whose endpoints come by EDS under the same name.
 pub fn default_cluster(service: &str) -> XdsResource {
@@ -48,8 +51,11 @@ pub fn default_cluster(service: &str) -> XdsResource {
             // States are registered, not guessed: if all endpoints are draining or down, calling them
             // all the same is no remedy.
             healthy_panic_threshold: Some(Percent { value: 0.0 }),
+            // Of a mass loss each second of Envoy's default costs requests.
+            update_merge_window: Some(MERGE_WINDOW),
             ..Default::default()
         }),
+        outlier_detection: Some(unreachable_endpoints()),
         typed_extension_protocol_options: HashMap::from([(
             "envoy.extensions.upstreams.http.v3.HttpProtocolOptions".to_owned(),
             any(&protocol),
@@ -57,6 +63,34 @@ pub fn default_cluster(service: &str) -> XdsResource {
         ..Default::default()
     };
     XdsResource::new(service, &cluster)
+}
+
+/// Which endpoints are passed over, although they are registered: those that cannot be connected to, and
+/// only those. What an endpoint answers is between it and its caller.
+fn unreachable_endpoints() -> OutlierDetection {
+    let count = |value| Some(UInt32Value { value });
+    let seconds = |seconds| Some(Duration { seconds, nanos: 0 });
+    let off = count(0);
+    OutlierDetection {
+        split_external_local_origin_errors: true,
+        consecutive_local_origin_failure: count(3),
+        enforcing_consecutive_local_origin_failure: count(100),
+        // Never the last one: if nobody can be reached the fault may be this host's, and who is passed over
+        // is not called at once when it is over.
+        max_ejection_percent: count(99),
+        interval: seconds(1),
+        base_ejection_time: seconds(5),
+        max_ejection_time: seconds(30),
+        // Those who are gone are tried again one after the other, so that a retry finds another one.
+        max_ejection_time_jitter: seconds(10),
+        enforcing_consecutive_5xx: off,
+        enforcing_consecutive_gateway_failure: off,
+        enforcing_success_rate: off,
+        enforcing_local_origin_success_rate: off,
+        enforcing_failure_percentage: off,
+        enforcing_failure_percentage_local_origin: off,
+        ..Default::default()
+    }
 }
 
 /// What is appended to a serialized cluster for an Envoy that asks elsewhere for its endpoints; nothing if

@@ -31,6 +31,16 @@ async fn tower_server() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_list_of_services_that_says_nothing() -> Result<()> {
+    for value in ["--serve=", "--serve=web,,ads", "--serve=all,web", "--serve=none,web"] {
+        let flags = ["--discovery=zk://127.0.0.1:2181/d/{service}", value];
+        check("tower-server", &flags, &["--serve"]).await?;
+        check("tower-server", &[&["check-config"], &flags[..]].concat(), &["error: --serve"]).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn beacon_agent() -> Result<()> {
     let check = async |flags: &[&str], words: &[&str]| check("beacon-agent", flags, words).await;
     check(&["--tower=nowhere"], &["--tower", "nowhere"]).await?;

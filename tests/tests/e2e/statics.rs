@@ -25,15 +25,20 @@ resources:
   typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}
 "#;
 
-fn runtime(value: u32) -> String {
+pub(crate) fn runtime(value: u32) -> String {
     format!(
         "resources:\n- \"@type\": type.googleapis.com/envoy.service.runtime.v3.Runtime\n  name: limits\n  \
          layer: {{tower.test: {value}}}\n"
     )
 }
 
+/// A secret that is in the file `token` of this folder.
+pub(crate) fn secret(folder: &Path) -> String {
+    SECRET.replace("FOLDER", &folder.display().to_string())
+}
+
 /// A bootstrap that asks the Beacon for a layer, a secret and a filter as well.
-fn demanding(bootstrap: &str, port: u16) -> Result<String> {
+pub(crate) fn demanding(bootstrap: &str, port: u16) -> Result<String> {
     let mut bootstrap: Value = serde_json::from_str(bootstrap)?;
     let source = bootstrap["dynamic_resources"]["cds_config"].clone();
     bootstrap["layered_runtime"] = json!({ "layers": [
@@ -70,7 +75,8 @@ fn demanding(bootstrap: &str, port: u16) -> Result<String> {
     Ok(bootstrap.to_string())
 }
 
-async fn served(envoy: &Envoy, port: u16, value: u32) {
+/// Waits until it has the layer with this value, the secret, and the filter.
+pub(crate) async fn served(envoy: &Envoy, port: u16, value: u32) {
     eventually(SOON, format!("layer, secret and filter are there, {value}"), async || {
         let layers = envoy.admin_get("/runtime").await?.body;
         ensure!(layers.contains(&format!("\"{value}\"")), "{layers}");
@@ -86,7 +92,7 @@ async fn served(envoy: &Envoy, port: u16, value: u32) {
 async fn from_files(folder: &Path, mode: Mode) -> Result<()> {
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text);
     write("token", "hush")?;
-    write("secret.yaml", &SECRET.replace("FOLDER", &folder.display().to_string()))?;
+    write("secret.yaml", &secret(folder))?;
     write("extension.yaml", EXTENSION)?;
     write("runtime.yaml", &runtime(7))?;
     let files = EndpointFiles::new()?;

@@ -69,6 +69,12 @@ pub(crate) async fn still_answered_by(caller: &Caller<'_>, host: &str, names: &[
     Ok(())
 }
 
+/// What an Envoy has rejected so far, of all types.
+pub(crate) async fn rejections(envoy: &Envoy) -> Result<u64> {
+    let stats = envoy.admin_get("/stats?filter=update_rejected").await?.body;
+    Ok(stats.lines().filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum())
+}
+
 /// The seed of `TOWER_SEED`, or a new one; shown when the test fails, to have it fail again.
 pub(crate) fn seed() -> u64 {
     let given = std::env::var("TOWER_SEED").ok().and_then(|seed| seed.parse().ok());

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tower_common::{clock, tls::TlsStatus};
 
+use super::serving::Serving;
 use crate::{
     fanout::beacons::Beacons,
     sources::{SourceReport, report::HoldReport},
@@ -13,25 +14,28 @@ use crate::{
 /// Problems listed per source; the rest are counted.
 const PROBLEMS: usize = 20;
 
+/// Services listed of a kind; the rest are counted.
+const SERVICES: usize = 20;
+
+/// What the page is made of.
+pub(super) struct Contents<'a> {
+    pub(super) store: StoreSummary,
+    pub(super) serving: Serving,
+    pub(super) warn_services: usize,
+    pub(super) sources: Vec<SourceReport>,
+    pub(super) beacons: &'a Beacons,
+    pub(super) tls: Option<TlsStatus>,
+}
+
 /// The page.
-pub(super) fn render(
-    store: &StoreSummary,
-    sources: &[SourceReport],
-    beacons: &Beacons,
-    tls: Option<&TlsStatus>,
-) -> String {
+pub(super) fn render(contents: &Contents<'_>) -> String {
     let mut page = String::new();
-    write_page(&mut page, store, sources, beacons, tls).expect("a string takes all");
+    write_page(&mut page, contents).expect("a string takes all");
     page
 }
 
-fn write_page(
-    page: &mut String,
-    store: &StoreSummary,
-    sources: &[SourceReport],
-    beacons: &Beacons,
-    tls: Option<&TlsStatus>,
-) -> std::fmt::Result {
+fn write_page(page: &mut String, contents: &Contents<'_>) -> std::fmt::Result {
+    let Contents { store, serving, warn_services, sources, beacons, tls } = contents;
     let complete = if store.complete { "complete" } else { "NOT COMPLETE: a source is still loading" };
     writeln!(page, "Tower {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(page, "\nstore     revision {}, {} resources, {complete}", store.revision, store.resources)?;
@@ -41,6 +45,7 @@ fn write_page(
     if store.oversized > 0 {
         writeln!(page, "          {} resources refused: they are too large; see the log", store.oversized)?;
     }
+    write_serving(page, serving, *warn_services)?;
     for source in sources {
         writeln!(page, "\nsource    {} ({})", source.id, source.url)?;
         write!(page, "          {}", source.state)?;
@@ -82,6 +87,32 @@ fn write_page(
         "\nmore      /api/v1/sources  /api/v1/holds  /api/v1/quarantines  /api/v1/beacons  /api/v1/services  \
          /api/v1/services/NAME/endpoints  /metrics  /healthz  /readyz"
     )
+}
+
+fn write_serving(page: &mut String, serving: &Serving, warn_services: usize) -> std::fmt::Result {
+    let served = serving.served();
+    writeln!(page, "\nserved    {served} services")?;
+    if served > warn_services {
+        writeln!(
+            page,
+            "          WARNING: {served} services are more than {warn_services}, and each Envoy is served all of \
+             them, at about 75 KiB each"
+        )?;
+    }
+    let watched = serving.watched().map(|summary| format!("{} ({})", summary.service, summary.endpoints));
+    write_names(page, "watched and NOT SERVED, with their endpoints", watched)?;
+    let unknown = serving.unknown().map(str::to_owned);
+    write_names(page, "named by --serve, and not known to any source", unknown)
+}
+
+fn write_names(page: &mut String, what: &str, names: impl Iterator<Item = String>) -> std::fmt::Result {
+    let names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    let listed = names.iter().take(SERVICES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if names.len() > SERVICES { ", …" } else { "" };
+    writeln!(page, "          {} {what}: {listed}{more}", names.len())
 }
 
 fn write_hold(page: &mut String, hold: &HoldReport) -> std::fmt::Result {

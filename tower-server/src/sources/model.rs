@@ -26,16 +26,18 @@ use std::{
 use tower_common::store::Transaction;
 use tower_proto::v1;
 
+pub(crate) use self::registrations::check_service_name;
 pub(super) use self::{
     endpoint::EndpointKey,
     input::{Change, Input, Load},
-    registrations::{Entry, MAX_MEMBERS, Place, check_service_name},
+    registrations::{Entry, MAX_MEMBERS, Place},
     saved::{Saved, SavedEndpoint, SavedEntry},
 };
 use self::{judge::Verdict, quarantine::Quarantine, registrations::Registrations};
 pub use self::{
     problems::Problem,
     quarantine::{AdoptError, QuarantineReport},
+    registrations::BadServiceName,
 };
 use super::guard::{Guard, Now, Policy, Record};
 

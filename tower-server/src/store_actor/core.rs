@@ -6,11 +6,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use prost::Message;
 use serde::Serialize;
 use tower_common::{
     delivery::Scope,
     resource::{MAX_RESOURCE_BYTES, Origin, ResourceKey},
+    served::Served,
     store::{Changes, Store, Transaction, is_complete},
     view::domains::{Domains, claim_of},
 };
@@ -23,10 +23,14 @@ use crate::fanout::frame::{self, Parts};
 /// A store with revisions.
 #[derive(Debug)]
 pub struct StoreCore {
-    scope: String,
+    pub(super) scope: String,
+    /// What Beacons are sent.
     pub(super) store: Store,
+    /// What sources say of services that are not served.
+    pub(super) watched: Store,
+    served: Served,
     pub(super) revision: u64,
-    domains: Domains,
+    pub(super) domains: Domains,
     pub(super) journal: Journal,
     /// The revision at which a source was last read for the first time.
     pub(super) last_load: u64,
@@ -51,25 +55,19 @@ pub struct StoreSummary {
     pub oversized: u64,
 }
 
-/// One service, as discovered.
-#[derive(Debug, Clone, Serialize)]
-pub struct ServiceSummary {
-    /// Its name.
-    pub service: String,
-    /// How many endpoints it has, of all sources.
-    pub endpoints: usize,
-    /// The host name by which it is called, besides the one with `.mesh`.
-    pub domain: Option<String>,
-    /// Why it has none.
-    pub refused: Option<String>,
-}
-
 impl StoreCore {
-    /// An empty store of this scope.
+    /// An empty store of this scope, which serves everything.
     pub fn new(scope: &str) -> Self {
+        Self::serving(scope, Served::All)
+    }
+
+    /// An empty store of this scope, which keeps what it does not serve from Beacons.
+    pub fn serving(scope: &str, served: Served) -> Self {
         Self {
             scope: scope.to_owned(),
             store: Store::new(),
+            watched: Store::new(),
+            served,
             revision: 0,
             domains: Domains::default(),
             journal: Journal::default(),
@@ -83,7 +81,8 @@ impl StoreCore {
     /// at once: a position that moves alone is told by the next heartbeat.
     pub fn apply(&mut self, mut transaction: Transaction, now: Instant) -> Option<Vec<Bytes>> {
         self.refuse_large(&mut transaction);
-        self.refuse_clashes(&mut transaction);
+        self.set_apart(&mut transaction);
+        self.clashes += refuse_clashes(&self.store, &mut transaction);
         let origins: BTreeMap<ResourceKey, Origin> = transaction.removals.iter().cloned().collect();
         let sources: Vec<String> = transaction.sources.iter().map(|status| status.source.clone()).collect();
         let before = self.states(&sources);
@@ -162,40 +161,6 @@ impl StoreCore {
         }
     }
 
-    /// All services by name.
-    pub fn services(&self) -> Vec<ServiceSummary> {
-        let mut endpoints: BTreeMap<&str, usize> = BTreeMap::new();
-        for resource in self.store.iter() {
-            match v1::Kind::try_from(resource.key().kind) {
-                Ok(v1::Kind::Endpoint) => *endpoints.entry(&resource.key().service).or_default() += 1,
-                Ok(v1::Kind::Service) => {
-                    endpoints.entry(&resource.key().service).or_default();
-                }
-                _ => {}
-            }
-        }
-        let refused: BTreeMap<_, _> =
-            self.domains.refused().map(|(service, error)| (&**service, error.to_string())).collect();
-        let summary = |(service, endpoints): (&str, usize)| ServiceSummary {
-            service: service.to_owned(),
-            endpoints,
-            domain: self.domains.granted(service),
-            refused: refused.get(service).cloned(),
-        };
-        endpoints.into_iter().map(summary).collect()
-    }
-
-    /// The endpoints of a service, each with the id of its source.
-    pub fn endpoints(&self, service: &str) -> Vec<(String, v1::Endpoint)> {
-        self.store
-            .of_service(&self.scope, v1::Kind::Endpoint, service)
-            .filter_map(|resource| {
-                let endpoint = v1::Endpoint::decode(resource.body().clone()).ok()?;
-                Some((resource.origin().source.to_string(), endpoint))
-            })
-            .collect()
-    }
-
     /// A resource that no message can hold would cut off every Beacon. What was there before stays.
     fn refuse_large(&mut self, transaction: &mut Transaction) {
         let mut refused = 0;
@@ -211,22 +176,20 @@ impl StoreCore {
         self.oversized += refused;
     }
 
-    /// A key belongs to the source that brought it first, until that source takes it back.
-    fn refuse_clashes(&mut self, transaction: &mut Transaction) {
-        let store = &self.store;
-        let mut clashes = 0;
-        let mut owns = |key: &ResourceKey, source: &str| {
-            let owner = store.get(key).map(|held| &*held.origin().source);
-            let clash = owner.is_some_and(|owner| owner != source);
-            if clash {
-                warn!(%key, source, owner, "a source wants a key that another owns; the owner keeps it");
-                clashes += 1;
-            }
-            !clash
+    /// Keeps what Beacons are not sent where they do not see it: their deliveries, digests and revisions
+    /// know nothing of it.
+    fn set_apart(&mut self, transaction: &mut Transaction) {
+        if self.served == Served::All {
+            return;
+        }
+        let apart = |key: &ResourceKey| !self.served.covers(key);
+        let mut watched = Transaction {
+            upserts: transaction.upserts.extract_if(.., |resource| apart(resource.key())).collect(),
+            removals: transaction.removals.extract_if(.., |(key, _)| apart(key)).collect(),
+            sources: Vec::new(),
         };
-        transaction.upserts.retain(|resource| owns(resource.key(), &resource.origin().source));
-        transaction.removals.retain(|(key, origin)| owns(key, &origin.source));
-        self.clashes += clashes;
+        self.clashes += refuse_clashes(&self.watched, &mut watched);
+        self.watched.apply(watched);
     }
 
     fn states(&self, sources: &[String]) -> BTreeMap<String, v1::SourceState> {
@@ -247,8 +210,27 @@ impl StoreCore {
     }
 }
 
+/// A key belongs to the source that brought it first, until that source takes it back. Returns how many
+/// operations were refused.
+fn refuse_clashes(store: &Store, transaction: &mut Transaction) -> u64 {
+    let mut clashes = 0;
+    let mut owns = |key: &ResourceKey, source: &str| {
+        let owner = store.get(key).map(|held| &*held.origin().source);
+        let clash = owner.is_some_and(|owner| owner != source);
+        if clash {
+            warn!(%key, source, owner, "a source wants a key that another owns; the owner keeps it");
+            clashes += 1;
+        }
+        !clash
+    };
+    transaction.upserts.retain(|resource| owns(resource.key(), &resource.origin().source));
+    transaction.removals.retain(|(key, origin)| owns(key, &origin.source));
+    clashes
+}
+
 #[cfg(test)]
 mod tests {
+    use prost::Message;
     use tower_common::{
         clock,
         delivery::{Delivery, Event, Staging, verify},
@@ -397,21 +379,5 @@ mod tests {
         );
         assert!(apply(&mut core, upsert(&[large])).is_none());
         assert_eq!((core.summary().oversized, core.summary().resources), (1, 1));
-    }
-
-    #[test]
-    fn services_are_listed_with_their_host_names() {
-        let mut core = StoreCore::new("");
-        let mut clash = resource(v1::Kind::Service, "zk", "zk", "");
-        let key = ResourceKey::new("", v1::Kind::Service, "WEB", "zk");
-        apply(&mut core, upsert(&[clash.clone(), endpoint("zk", "a", "")]));
-        let body = v1::Service { since: 9 }.encode_to_vec();
-        clash = Resource::new(key, Origin { source: "zk".into(), index: 9 }, body.into());
-        apply(&mut core, upsert(&[clash]));
-        let services = core.services();
-        assert_eq!((services[0].service.as_str(), services[0].domain.as_deref()), ("WEB", None));
-        assert!(services[0].refused.as_ref().unwrap().contains("belongs to the service \"web\""));
-        assert_eq!((services[1].endpoints, services[1].domain.as_deref()), (1, Some("web")));
-        assert_eq!(core.endpoints("web").len(), 1);
     }
 }

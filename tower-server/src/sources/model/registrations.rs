@@ -65,11 +65,14 @@ pub(in crate::sources) struct Entry {
 
 /// Why a name is not one of a service.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(in crate::sources) enum BadServiceName {
+pub enum BadServiceName {
+    /// It has no characters.
     #[error("the service's name is empty")]
     Empty,
+    /// It cannot be shown.
     #[error("the service's name has control characters")]
     Control,
+    /// It has so many bytes.
     #[error("the service's name has {0} bytes, more than {MAX_SERVICE_NAME_BYTES}")]
     TooLong(usize),
 }
@@ -398,7 +401,10 @@ impl Registrations {
 }
 
 /// Whether a name is one that a service can have. What more is asked of it is up to who uses it.
-pub(in crate::sources) fn check_service_name(name: &str) -> Result<(), BadServiceName> {
+///
+/// # Errors
+/// Why it is not.
+pub(crate) fn check_service_name(name: &str) -> Result<(), BadServiceName> {
     match name {
         "" => Err(BadServiceName::Empty),
         name if name.len() > MAX_SERVICE_NAME_BYTES => Err(BadServiceName::TooLong(name.len())),

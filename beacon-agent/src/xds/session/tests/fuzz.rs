@@ -72,23 +72,23 @@ impl<P: Wire> Fuzzed<P> {
         Self { session, memory: Memory::default() }
     }
 
-    /// Sends a request. Returns whether the stream goes on.
-    fn send(&mut self, mut request: P::Request) -> bool {
+    /// Sends a request. Returns how many responses come, or why the stream ends.
+    fn send(&mut self, mut request: P::Request) -> Result<usize, String> {
         let source = Scope::Aggregated.config_source(Mode::Sotw);
         let _ = Identity::read(P::take_node(&mut request), node().egress, source, false);
         if let Err(refusal) = self.session.handle(request) {
             let status = tonic::Status::from(refusal);
             assert!(!status.message().is_empty());
-            return false;
+            return Err(status.message().to_owned());
         }
         // A request is answered by a few messages at most; there is no loop.
         let mut now = clock::monotonic();
-        for _ in 0..64 {
+        for responses in 0..64 {
             let Some(batch) = self.session.next_batch(now) else {
                 self.session.quarantined();
                 self.session.memory();
                 self.session.contents();
-                return true;
+                return Ok(responses);
             };
             P::response(batch, "beacon/test");
             now += std::time::Duration::from_millis(600);
@@ -108,7 +108,7 @@ fn run<P: Wire>(scope: Scope, requests: Vec<((ResourceType, Say), Mutation)>) {
     for ((kind, say), (changes, cut)) in requests {
         let request = P::request(kind, &mut fuzzed.memory, say);
         let request = mutated(&request, &changes, cut).unwrap_or(request);
-        if !fuzzed.send(request) {
+        if fuzzed.send(request).is_err() {
             // The stream has ended; the client opens another.
             fuzzed = Fuzzed::new(scope);
         }
@@ -142,10 +142,64 @@ proptest! {
     #[test]
     fn any_bytes_are_a_request_or_none(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         if let Ok(request) = DiscoveryRequest::decode(bytes.as_slice()) {
-            Fuzzed::<Sotw>::new(Scope::Aggregated).send(request);
+            let _ = Fuzzed::<Sotw>::new(Scope::Aggregated).send(request);
         }
         if let Ok(request) = DeltaDiscoveryRequest::decode(bytes.as_slice()) {
-            Fuzzed::<Delta>::new(Scope::Aggregated).send(request);
+            let _ = Fuzzed::<Delta>::new(Scope::Aggregated).send(request);
         }
     }
+}
+
+/// A stream from its first byte: requests, each with its length before it. What is served changes after each.
+/// Returns how many responses each request has got, as strokes.
+fn converse<P: Wire>(mut input: &[u8]) -> Result<Vec<String>, String> {
+    let worlds = [composition(&["a", "c"]), composition(&["a", "b"])];
+    let mut fuzzed = Fuzzed::<P>::new(Scope::Aggregated);
+    let mut responses = Vec::new();
+    while !input.is_empty() {
+        let request = P::Request::decode_length_delimited(&mut input).map_err(|error| error.to_string())?;
+        responses.push("|".repeat(fuzzed.send(request)?));
+        fuzzed.session.update(&worlds[responses.len() % 2]);
+    }
+    Ok(responses)
+}
+
+/// What well-behaved clients say: they ask, accept, reject, and go on, for each type.
+fn conversations<P: Wire>() -> Vec<Vec<u8>> {
+    let nonce = |number: u64| Some(number.to_string());
+    let names = || vec!["a".to_owned(), "egress".to_owned()];
+    let lines = |kind: ResourceType| {
+        let everything = if kind.is_whole() { Vec::new() } else { names() };
+        let message = "Error adding/updating cluster(s) a: no".to_owned();
+        [
+            Say { add: everything, ..Say::default() },
+            Say { nonce: nonce(1), ..Say::default() },
+            Say { nonce: nonce(2), reject: true, message, ..Say::default() },
+            Say { add: names(), nonce: nonce(3), ..Say::default() },
+            Say { remove: names(), nonce: nonce(4), initial: vec!["a".to_owned()], ..Say::default() },
+        ]
+    };
+    let conversation = |kind: &ResourceType| {
+        let mut memory = Memory::default();
+        let requests = lines(*kind).into_iter().map(|say| P::request(*kind, &mut memory, say));
+        requests.flat_map(|request| request.encode_length_delimited_to_vec()).collect::<Vec<u8>>()
+    };
+    let mut all: Vec<Vec<u8>> = ResourceType::ALL.iter().map(conversation).collect();
+    all.push(all.concat());
+    all
+}
+
+fn fuzz<P: Wire>(name: &str) {
+    let conversations = conversations::<P>();
+    let seeds: Vec<&[u8]> = conversations.iter().map(Vec::as_slice).collect();
+    assert!(seeds.iter().all(|seed| converse::<P>(seed).is_ok()), "they are well-behaved");
+    let words: Vec<&str> =
+        ResourceType::ALL.iter().map(|kind| kind.url()).chain(["*", "a", "egress", "xdstp://"]).collect();
+    tower_fuzz::fuzz(name, &seeds, &words, converse::<P>);
+}
+
+#[test]
+fn streams_of_any_bytes_are_survived() {
+    fuzz::<Sotw>("xDS stream, state of the world");
+    fuzz::<Delta>("xDS stream, delta");
 }

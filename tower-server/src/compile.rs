@@ -1,0 +1,3 @@
+//! From a service document to what Envoys are given.
+
+mod messages;
