@@ -3,6 +3,7 @@
 //! - [`problem`]: what every refusal looks like
 //! - [`service`], [`version`], [`plan`], [`activation`], [`part`]: service documents, from upload to hosts
 //! - [`fleet`], [`source`]: hosts and what they serve; where endpoints come from
+//! - [`config`]: what a host serves its Envoys; [`log`]: the event log
 //! - [`activity`]: what was decided, by whom and why
 //! - [`access`]: tokens, and who may do what
 //!
@@ -13,7 +14,9 @@
 pub mod access;
 pub mod activation;
 pub mod activity;
+pub mod config;
 pub mod fleet;
+pub mod log;
 pub mod part;
 pub mod plan;
 pub mod problem;

@@ -14,7 +14,7 @@ use crate::{
 
 /// Changes what Tower distributes to every host, and shows what became of it.
 #[derive(Debug, Parser)]
-#[command(name = "pcloud", version, after_help = EXIT_CODES, disable_version_flag = true)]
+#[command(name = "pcloud", version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -4,11 +4,12 @@ use std::{fs, time::Duration};
 
 use rand::Rng;
 use reqwest::{
-    Certificate, Client as Http, Identity, Method, RequestBuilder, Response, StatusCode,
+    Certificate, Client as Http, Identity, Method, RequestBuilder, Response,
     header::{self, HeaderValue},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use tower_common::api::{Code, IDEMPOTENCY_KEY, PREFIX, Problem, YAML};
+use tower_common::clock::unix_millis;
 
 use crate::{
     context::Resolved,
@@ -26,17 +27,6 @@ pub(crate) struct Client {
     http: Http,
     tower: String,
     token: Option<HeaderValue>,
-}
-
-/// An answer with the version of what it is about.
-#[derive(Debug)]
-pub(crate) struct Tagged<T> {
-    /// The ETag, with its quotes.
-    pub(crate) etag: Option<String>,
-    /// Whether something has been made that was not there.
-    pub(crate) created: bool,
-    /// The answer.
-    pub(crate) body: T,
 }
 
 /// What is sent.
@@ -94,15 +84,14 @@ impl Client {
         &self,
         path: &str,
         query: &impl Serialize,
-    ) -> Result<Tagged<T>, Failure> {
+    ) -> Result<T, Failure> {
         let request = self.request(Method::GET, path).query(query).timeout(ANSWER_TIMEOUT);
         self.answer(request, false).await
     }
 
     /// Reads text, such as a document as it was uploaded.
     pub(crate) async fn get_text(&self, path: &str, accept: &str) -> Result<String, Failure> {
-        let request =
-            self.request(Method::GET, path).header(header::ACCEPT, accept).timeout(ANSWER_TIMEOUT);
+        let request = self.request(Method::GET, path).header(header::ACCEPT, accept).timeout(ANSWER_TIMEOUT);
         let response = self.send(request, false).await?;
         response.text().await.map_err(|error| self.unreachable(&error, false))
     }
@@ -130,7 +119,7 @@ impl Client {
         body: Body<'_>,
         if_match: Option<&str>,
         query: &impl Serialize,
-    ) -> Result<Tagged<T>, Failure> {
+    ) -> Result<T, Failure> {
         let id: u128 = rand::rng().random();
         let mut request = self
             .request(method, path)
@@ -143,9 +132,7 @@ impl Client {
         request = match body {
             Body::Nothing => request,
             Body::Json(value) => request.json(value),
-            Body::Document(text) => {
-                request.header(header::CONTENT_TYPE, YAML).body(text.to_owned())
-            }
+            Body::Document(text) => request.header(header::CONTENT_TYPE, YAML).body(text.to_owned()),
         };
         self.answer(request, true).await
     }
@@ -162,17 +149,17 @@ impl Client {
         &self,
         request: RequestBuilder,
         changes: bool,
-    ) -> Result<Tagged<T>, Failure> {
+    ) -> Result<T, Failure> {
         let response = self.send(request, changes).await?;
-        let etag = response.headers().get(header::ETAG).and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-        let created = response.status() == StatusCode::CREATED;
         let bytes = response.bytes().await.map_err(|error| self.unreachable(&error, changes))?;
         let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
-        let body = serde_json::from_slice(text).map_err(|error| {
-            Failure::new(Exit::Failed, format!("{} answered what this pcloud does not know: {error}", self.tower))
-                .next("compare the versions: pcloud version")
-        })?;
-        Ok(Tagged { etag, created, body })
+        serde_json::from_slice(text).map_err(|error| {
+            Failure::new(
+                Exit::Failed,
+                format!("{} answered what this pcloud does not know: {error}", self.tower),
+            )
+            .next("compare the versions: pcloud auth status, pcloud --version")
+        })
     }
 
     async fn send(&self, request: RequestBuilder, changes: bool) -> Result<Response, Failure> {
@@ -212,8 +199,11 @@ fn refused(problem: &Problem) -> Failure {
         message.push_str(&format!("\n  {}", findings::line(finding)));
     }
     for entry in &problem.since {
-        let when = period::ago(entry.time_unix_ms, period::now_ms());
-        message.push_str(&format!("\n  since: #{} {} by {}, {when} ago", entry.index, entry.command, entry.author));
+        let when = period::ago(entry.time_unix_ms, unix_millis());
+        message.push_str(&format!(
+            "\n  since: #{} {} by {}, {when} ago",
+            entry.index, entry.command, entry.author
+        ));
     }
     let failure = Failure::new(Exit::of(problem.code), message);
     match &problem.next {

@@ -75,7 +75,9 @@ pub(crate) async fn run(cli: &Cli) -> Result<(), Failure> {
 /// A name in a path, whatever is in it.
 fn segment(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    name.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    name.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 /// A word of the API as it is in JSON.

@@ -181,14 +181,7 @@ mod tests {
     use super::*;
 
     fn nothing() -> Target {
-        Target {
-            tower: None,
-            context: None,
-            token: None,
-            token_file: None,
-            tls_ca: None,
-            tls_identity: None,
-        }
+        Target { tower: None, context: None, token: None, token_file: None, tls_ca: None, tls_identity: None }
     }
 
     fn contexts() -> Contexts {
@@ -202,13 +195,14 @@ mod tests {
     #[test]
     fn flags_come_before_the_context_in_use() {
         let resolved = contexts().resolve(&nothing()).unwrap();
-        assert_eq!((resolved.tower.as_str(), resolved.token.as_deref()), ("https://prod:5871", Some("stored")));
-        let target =
-            Target { tower: Some("http://here".into()), token: Some("mine".into()), ..nothing() };
+        assert_eq!(
+            (resolved.tower.as_str(), resolved.token.as_deref()),
+            ("https://prod:5871", Some("stored"))
+        );
+        let target = Target { tower: Some("http://here".into()), token: Some("mine".into()), ..nothing() };
         let resolved = contexts().resolve(&target).unwrap();
         assert_eq!((resolved.tower.as_str(), resolved.token.as_deref()), ("http://here", Some("mine")));
-        let resolved =
-            contexts().resolve(&Target { context: Some("test".into()), ..nothing() }).unwrap();
+        let resolved = contexts().resolve(&Target { context: Some("test".into()), ..nothing() }).unwrap();
         assert_eq!((resolved.tower.as_str(), resolved.token), ("https://test:5871", None));
     }
 
@@ -219,8 +213,7 @@ mod tests {
 
     #[test]
     fn an_unknown_context_is_named_with_those_there_are() {
-        let failure =
-            contexts().resolve(&Target { context: Some("prd".into()), ..nothing() }).unwrap_err();
+        let failure = contexts().resolve(&Target { context: Some("prd".into()), ..nothing() }).unwrap_err();
         assert_eq!(failure.exit, Exit::Usage);
         assert_eq!(failure.to_string(), "error: there is no context \"prd\"\n  next: use one of: prod, test");
     }

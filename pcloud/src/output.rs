@@ -131,8 +131,7 @@ pub(crate) fn confirm(question: &str, yes: bool) -> Result<(), Failure> {
         return Ok(());
     }
     if !is_interactive() {
-        return Err(Failure::usage(format!("{question} There is no terminal to ask at"))
-            .next("add --yes"));
+        return Err(Failure::usage(format!("{question} There is no terminal to ask at")).next("add --yes"));
     }
     let mut err = anstream::stderr();
     let _ = write!(err, "{question} [y/N] ").and_then(|()| err.flush());

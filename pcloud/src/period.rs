@@ -1,17 +1,12 @@
 //! Lengths of time on the command line.
 
-use std::{
-    fmt,
-    str::FromStr,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{fmt, str::FromStr, time::Duration};
 
 /// A length of time: a number with `ms`, `s`, `m`, `h` or `d`, or several of them, such as `1h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Period(pub(crate) Duration);
 
-const UNITS: [(&str, u64); 5] =
-    [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 impl Period {
     /// In whole seconds, rounded up.
@@ -37,7 +32,8 @@ impl FromStr for Period {
             let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
             let unit = UNITS.iter().find(|(name, _)| *name == &rest[..letters]).ok_or_else(wrong)?;
             rest = &rest[letters..];
-            millis = number.checked_mul(unit.1).and_then(|more| millis.checked_add(more)).ok_or_else(wrong)?;
+            millis =
+                number.checked_mul(unit.1).and_then(|more| millis.checked_add(more)).ok_or_else(wrong)?;
         }
         Ok(Self(Duration::from_millis(millis)))
     }
@@ -58,12 +54,6 @@ impl fmt::Display for Period {
         }
         Ok(())
     }
-}
-
-/// Now, in milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// How long ago something was, in its two largest units.

@@ -18,7 +18,9 @@ impl FromStr for VersionRef {
         let wrong = || format!("{text:?} names no version; write the service and a number, such as web@3");
         let (service, number) = text.rsplit_once('@').ok_or_else(wrong)?;
         match number.parse() {
-            Ok(number) if number > 0 && !service.is_empty() => Ok(Self { service: service.to_owned(), number }),
+            Ok(number) if number > 0 && !service.is_empty() => {
+                Ok(Self { service: service.to_owned(), number })
+            }
             _ => Err(wrong()),
         }
     }

@@ -5,6 +5,7 @@ use tower_common::api::{
     Changed,
     access::{Issued, Role, Token, TokenRequest, Tokens},
 };
+use tower_common::clock::unix_millis;
 
 use super::{Shell, paging::pages, segment};
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     client::Body,
     failure::{Exit, Failure},
     output::{self, Cell, Table},
-    period::{Period, ago, now_ms},
+    period::{Period, ago},
 };
 
 pub(super) async fn run(shell: &Shell<'_>, command: &cli::Token) -> Result<(), Failure> {
@@ -42,7 +43,7 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Token) -> Result<(), F
             };
             let body = serde_json::to_value(&request).map_err(|error| Failure::new(Exit::Failed, error))?;
             let issued: Issued =
-                shell.client.change(Method::POST, "/tokens", Body::Json(&body), None, &()).await?.body;
+                shell.client.change(Method::POST, "/tokens", Body::Json(&body), None, &()).await?;
             output::note(&format!("the token {} is not shown again:", issued.issued.id));
             shell.output.text(&issued, &issued.issued.id, || issued.token.clone())
         }
@@ -67,7 +68,7 @@ const fn role_of(role: cli::Role) -> Role {
 
 fn table(tokens: &[Token]) -> Table {
     let mut table = Table::new(&["TOKEN", "NAME", "ROLES", "SERVICES", "AGE", "ENDS IN"]);
-    let now = now_ms();
+    let now = unix_millis();
     for token in tokens {
         let roles: Vec<&str> = token.roles.iter().map(|role| role.word()).collect();
         table.row([

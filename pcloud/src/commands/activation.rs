@@ -7,6 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower_common::api::activation::{Activation, ActivationRequest, Activations, RollbackRequest, State};
+use tower_common::clock::unix_millis;
 
 use super::{Shell, paging::pages, segment, word};
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
     client::Body,
     failure::{Exit, Failure},
     output::{self, Cell, Table, Tone},
-    period::{Period, ago, now_ms},
+    period::{Period, ago},
 };
 
 /// How often Tower is asked how it stands.
@@ -35,7 +36,7 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Activation) -> Result<
             let path = format!("/activations/{}/abort", segment(activation));
             let body = json!({ "reason": reason });
             let aborted: Activation =
-                shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await?.body;
+                shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await?;
             print(shell, &aborted)
         }
     }
@@ -69,24 +70,20 @@ pub(super) async fn start(
     if_match: Option<&str>,
     waiting: &Waiting,
 ) -> Result<(), Failure> {
-    let request: Value =
-        serde_json::to_value(request).map_err(|error| Failure::new(Exit::Failed, error))?;
+    let request: Value = serde_json::to_value(request).map_err(|error| Failure::new(Exit::Failed, error))?;
     let activation: Activation =
-        shell.client.change(method, path, Body::Json(&request), if_match, &()).await?.body;
+        shell.client.change(method, path, Body::Json(&request), if_match, &()).await?;
     if waiting.wait {
         return wait(shell, activation, waiting.timeout).await;
     }
     if !activation.state.is_final() {
-        output::note(&format!(
-            "under way; to see it land: pcloud activation wait {}",
-            activation.id
-        ));
+        output::note(&format!("under way; to see it land: pcloud activation wait {}", activation.id));
     }
     print(shell, &activation)
 }
 
 async fn get(shell: &Shell<'_>, id: &str) -> Result<Activation, Failure> {
-    Ok(shell.client.get(&format!("/activations/{}", segment(id)), &()).await?.body)
+    shell.client.get(&format!("/activations/{}", segment(id)), &()).await
 }
 
 /// Stays until the outcome of this activation, and no other, is there. Only what is final counts.
@@ -145,8 +142,7 @@ fn progress(activation: &Activation) -> String {
         hosts.accepted,
         hosts.total
     );
-    for (number, what) in
-        [(hosts.pending, "pending"), (hosts.silent, "silent"), (hosts.rejected, "rejected")]
+    for (number, what) in [(hosts.pending, "pending"), (hosts.silent, "silent"), (hosts.rejected, "rejected")]
     {
         if number > 0 {
             text.push_str(&format!(", {number} {what}"));
@@ -235,7 +231,7 @@ fn table(activations: &[Activation]) -> Table {
         "AGE",
         "REASON",
     ]);
-    let now = now_ms();
+    let now = unix_millis();
     for activation in activations {
         let tone = match activation.state {
             State::Succeeded => Tone::Good,

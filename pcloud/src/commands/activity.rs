@@ -2,13 +2,14 @@
 
 use futures::StreamExt;
 use tower_common::api::activity::{Activity, Entry};
+use tower_common::clock::unix_millis;
 
 use super::{Shell, paging::pages};
 use crate::{
     cli::{self, ActivityFilter},
     failure::{Exit, Failure},
     output::{self, Cell, Table},
-    period::{ago, now_ms},
+    period::ago,
 };
 
 pub(super) async fn run(shell: &Shell<'_>, command: &cli::Activity) -> Result<(), Failure> {
@@ -44,7 +45,7 @@ async fn list(shell: &Shell<'_>, filter: &ActivityFilter) -> Result<(), Failure>
                 titles.extend(["CREDENTIAL", "FROM"]);
             }
             let mut table = Table::new(&titles);
-            let now = now_ms();
+            let now = unix_millis();
             for entry in &all.entries {
                 let mut row = vec![
                     Cell::from(entry.index),
@@ -156,7 +157,8 @@ mod tests {
 
     #[test]
     fn events_are_taken_apart_wherever_they_are_cut() {
-        let text = ": heartbeat\n\nid: 7\nevent: entry\ndata: {\"a\":\ndata: 1}\n\nid: 8\r\ndata: x\r\n\r\nid: 9\n";
+        let text =
+            ": heartbeat\n\nid: 7\nevent: entry\ndata: {\"a\":\ndata: 1}\n\nid: 8\r\ndata: x\r\n\r\nid: 9\n";
         let expected = [
             Event { id: Some("7".into()), data: "{\"a\":\n1}".into() },
             Event { id: Some("8".into()), data: "x".into() },

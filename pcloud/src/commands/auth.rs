@@ -15,11 +15,7 @@ use crate::{
 /// The name of the context that a first login makes.
 const DEFAULT_CONTEXT: &str = "default";
 
-pub(super) async fn run(
-    command: &cli::Auth,
-    resolved: &Resolved,
-    output: &Output,
-) -> Result<(), Failure> {
+pub(super) async fn run(command: &cli::Auth, resolved: &Resolved, output: &Output) -> Result<(), Failure> {
     match command {
         cli::Auth::Login => login(resolved).await,
         cli::Auth::Logout => {
@@ -36,7 +32,7 @@ pub(super) async fn run(
         }
         cli::Auth::Status => {
             let client = Client::new(resolved)?;
-            let me: WhoAmI = client.get("/whoami", &()).await?.body;
+            let me: WhoAmI = client.get("/whoami", &()).await?;
             output.text(&me, &me.name, || {
                 let roles: Vec<&str> = me.roles.iter().map(|role| role.word()).collect();
                 format!(
@@ -68,7 +64,7 @@ async fn login(resolved: &Resolved) -> Result<(), Failure> {
     let mut asking = resolved.clone();
     asking.token = Some(token.clone());
     asking.token_from = "standard input";
-    let me: WhoAmI = Client::new(&asking)?.get("/whoami", &()).await?.body;
+    let me: WhoAmI = Client::new(&asking)?.get("/whoami", &()).await?;
     let mut contexts = Contexts::load()?;
     let name = resolved.context.clone().unwrap_or_else(|| DEFAULT_CONTEXT.to_owned());
     let context = contexts.contexts.entry(name.clone()).or_default();

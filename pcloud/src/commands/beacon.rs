@@ -2,14 +2,18 @@
 
 use serde::Serialize;
 use serde_json::json;
-use tower_common::api::fleet::{ClientType, Host, HostConfig, HostDetail, HostList, Lacking, TypeState};
+use tower_common::api::{
+    config::HostConfig,
+    fleet::{ClientType, Host, HostDetail, HostList, Lacking, TypeState},
+};
+use tower_common::clock::unix_millis;
 
 use super::{Shell, paging::pages, segment, word};
 use crate::{
     cli::{self, Served},
     failure::{Exit, Failure},
     output::{self, Cell, Table, Tone},
-    period::{ago, now_ms},
+    period::ago,
 };
 
 /// The types, in the order in which they are sent, and their columns.
@@ -59,7 +63,7 @@ async fn status(shell: &Shell<'_>, selector: Option<&str>, search: Option<&str>)
     for host in hosts {
         // What each client made of each type is not in the list.
         let path = format!("/hosts/{}", segment(&host.name));
-        let detail: HostDetail = shell.client.get(&path, &()).await?.body;
+        let detail: HostDetail = shell.client.get(&path, &()).await?;
         rows.push(Row { host: detail.host, types: detail.types });
     }
     shell.output.print(
@@ -89,7 +93,7 @@ fn table(rows: &[Row], wide: bool) -> Table {
         titles.extend(["BUILD", "WORKLOADS", "REJECTED"]);
     }
     let mut table = Table::new(&titles);
-    let now = now_ms();
+    let now = unix_millis();
     for row in rows {
         let host = &row.host;
         let connected = if host.connected {
@@ -97,7 +101,8 @@ fn table(rows: &[Row], wide: bool) -> Table {
         } else {
             Cell::toned("silent", Tone::Bad)
         };
-        let mut cells = vec![host.name.as_str().into(), host.zone.as_str().into(), connected, host.clients.into()];
+        let mut cells =
+            vec![host.name.as_str().into(), host.zone.as_str().into(), connected, host.clients.into()];
         cells.extend(TYPES.iter().map(|(_, message)| worst(&row.types, message)));
         cells.push(host.accepted.into());
         cells.push(match host.lacking {
@@ -145,17 +150,16 @@ async fn config(shell: &Shell<'_>, host: &str, what: Option<Served>) -> Result<(
         Served::Secrets => "secrets",
     });
     let query: Vec<_> = type_word.map(|word| ("what", word)).into_iter().collect();
-    let config: HostConfig = shell.client.get(&path, &query).await?.body;
+    let config: HostConfig = shell.client.get(&path, &query).await?;
     shell.output.print(
         &config,
         |_| {
-            let mut table = Table::new(&["TYPE", "NAME", "SERVICE", "RELEASE", "BYTES"]);
+            let mut table = Table::new(&["TYPE", "NAME", "VERSION", "BYTES"]);
             for resource in &config.resources {
                 table.row([
-                    Cell::from(resource.what.as_str()),
+                    Cell::from(word(&resource.what)),
                     resource.name.as_str().into(),
-                    resource.service.as_deref().unwrap_or("-").into(),
-                    resource.release.as_deref().unwrap_or("-").into(),
+                    resource.version.as_str().into(),
                     resource.bytes.into(),
                 ]);
             }
@@ -189,7 +193,7 @@ async fn lacking(shell: &Shell<'_>, release: &str) -> Result<(), Failure> {
         &all,
         |_| {
             let mut table = Table::new(&["HOST", "WHY", "SINCE", "ENVOY", "RESOURCE", "ERROR"]);
-            let now = now_ms();
+            let now = unix_millis();
             for lack in &all.lacking {
                 let rejection = lack.rejection.as_ref();
                 table.row([

@@ -17,7 +17,9 @@ pub(super) fn run(command: &cli::Context, target: &Target, output: &Output) -> R
             let data: Vec<_> = contexts
                 .contexts
                 .iter()
-                .map(|(name, context)| json!({"name": name, "tower": context.tower, "current": current(name)}))
+                .map(
+                    |(name, context)| json!({"name": name, "tower": context.tower, "current": current(name)}),
+                )
                 .collect();
             return output.print(
                 &json!({ "contexts": data }),

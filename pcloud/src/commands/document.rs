@@ -1,10 +1,6 @@
 //! Documents from files.
 
-use std::{
-    fs,
-    io::Read,
-    path::{Path, PathBuf},
-};
+use std::{fs, io::Read, path::Path};
 
 use tower_common::{
     api::MAX_DOCUMENT_BYTES,
@@ -23,11 +19,11 @@ pub(super) struct File {
 
 /// Reads a file, or standard input if it is called `-`.
 pub(super) fn read(path: &Path) -> Result<File, Failure> {
-    let (name, source): (_, Box<dyn Read>) = if path == PathBuf::from("-") {
+    let (name, source): (_, Box<dyn Read>) = if path == "-" {
         ("stdin".to_owned(), Box::new(std::io::stdin()))
     } else {
-        let file = fs::File::open(path)
-            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        let file =
+            fs::File::open(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
         (path.display().to_string(), Box::new(file))
     };
     let mut bytes = Vec::new();

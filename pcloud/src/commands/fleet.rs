@@ -3,21 +3,19 @@
 use std::fmt::Write;
 
 use tower_common::api::fleet::HostDetail;
+use tower_common::clock::unix_millis;
 
 use super::{Shell, segment, word};
-use crate::{
-    failure::Failure,
-    period::{ago, now_ms},
-};
+use crate::{failure::Failure, period::ago};
 
 pub(super) async fn describe(shell: &Shell<'_>, host: &str) -> Result<(), Failure> {
-    let detail: HostDetail = shell.client.get(&format!("/hosts/{}", segment(host)), &()).await?.body;
+    let detail: HostDetail = shell.client.get(&format!("/hosts/{}", segment(host)), &()).await?;
     shell.output.text(&detail, host, || text(&detail))
 }
 
 fn text(detail: &HostDetail) -> String {
     let host = &detail.host;
-    let now = now_ms();
+    let now = unix_millis();
     let mut text = format!("Host:      {}\n", host.name);
     let seen = host.seen_unix_ms.map_or("never".to_owned(), |then| format!("{} ago", ago(then, now)));
     let labels: Vec<String> = host.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
@@ -46,7 +44,11 @@ fn text(detail: &HostDetail) -> String {
             ago(held.since_unix_ms, now)
         );
         if let Some(rejection) = &held.rejection {
-            let _ = writeln!(text, "    {} refused {}: {}", rejection.client, rejection.resource, rejection.error);
+            let _ = writeln!(
+                text,
+                "    {} refused {}: {}",
+                rejection.client, rejection.resource, rejection.error
+            );
         }
     }
     text.push_str("\nWhat its Envoys made of each type:\n");

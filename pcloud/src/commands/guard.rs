@@ -2,9 +2,8 @@
 
 use reqwest::Method;
 use serde_json::json;
-use tower_common::api::source::{
-    Adopt, Adopted, Holds, Quarantines, Released, Source, SourceState, Sources,
-};
+use tower_common::api::source::{Adopt, Adopted, Holds, Quarantines, Released, Source, SourceState, Sources};
+use tower_common::clock::unix_millis;
 
 use super::{Shell, segment, word};
 use crate::{
@@ -12,13 +11,13 @@ use crate::{
     client::Body,
     failure::{Exit, Failure},
     output::{self, Cell, Table, Tone},
-    period::{ago, now_ms},
+    period::ago,
 };
 
 pub(super) async fn source(shell: &Shell<'_>, command: &cli::Source) -> Result<(), Failure> {
     match command {
         cli::Source::List => {
-            let sources: Sources = shell.client.get("/sources", &()).await?.body;
+            let sources: Sources = shell.client.get("/sources", &()).await?;
             shell.output.print(
                 &sources,
                 |wide| sources_table(&sources.sources, wide),
@@ -26,7 +25,7 @@ pub(super) async fn source(shell: &Shell<'_>, command: &cli::Source) -> Result<(
             )
         }
         cli::Source::Quarantines => {
-            let all: Quarantines = shell.client.get("/quarantines", &()).await?.body;
+            let all: Quarantines = shell.client.get("/quarantines", &()).await?;
             shell.output.print(
                 &all,
                 |_| {
@@ -46,12 +45,11 @@ pub(super) async fn source(shell: &Shell<'_>, command: &cli::Source) -> Result<(
             )
         }
         cli::Source::Adopt { source, incarnation, reason } => {
-            let request =
-                Adopt { incarnation: Some(incarnation.clone()), reason: Some(reason.clone()) };
+            let request = Adopt { incarnation: Some(incarnation.clone()), reason: Some(reason.clone()) };
             let body = serde_json::to_value(&request).map_err(|error| Failure::new(Exit::Failed, error))?;
             let path = format!("/sources/{}/adopt", segment(source));
             let adopted: Adopted =
-                shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await?.body;
+                shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await?;
             output::note(&format!("{source} is believed again, at {}", adopted.position.index));
             Ok(())
         }
@@ -61,12 +59,13 @@ pub(super) async fn source(shell: &Shell<'_>, command: &cli::Source) -> Result<(
 pub(super) async fn run(shell: &Shell<'_>, command: &cli::Guard) -> Result<(), Failure> {
     match command {
         cli::Guard::List => {
-            let all: Holds = shell.client.get("/holds", &()).await?.body;
+            let all: Holds = shell.client.get("/holds", &()).await?;
             shell.output.print(
                 &all,
                 |_| {
-                    let mut table = Table::new(&["HOLD", "SOURCE", "SERVICE", "HELD", "OF", "SINCE", "ENDS IN"]);
-                    let now = now_ms();
+                    let mut table =
+                        Table::new(&["HOLD", "SOURCE", "SERVICE", "HELD", "OF", "SINCE", "ENDS IN"]);
+                    let now = unix_millis();
                     for hold in &all.holds {
                         table.row([
                             Cell::from(hold.id.as_str()),
@@ -87,7 +86,7 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Guard) -> Result<(), F
             let path = format!("/holds/{}/release", segment(hold));
             let body = json!({ "reason": reason });
             let released: Released =
-                shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await?.body;
+                shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await?;
             output::note(&format!("{} endpoints are let go", released.released_endpoints));
             Ok(())
         }
@@ -100,7 +99,7 @@ fn sources_table(sources: &[Source], wide: bool) -> Table {
         titles.extend(["URL", "INDEX"]);
     }
     let mut table = Table::new(&titles);
-    let now = now_ms();
+    let now = unix_millis();
     for source in sources {
         let tone = match source.state {
             SourceState::Live => Tone::Good,

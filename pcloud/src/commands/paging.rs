@@ -22,7 +22,7 @@ pub(super) async fn pages<T: DeserializeOwned>(
         if let Some(cursor) = cursor {
             query.push(("cursor", cursor));
         }
-        let (next, items) = take(client.get(path, &query).await?.body);
+        let (next, items) = take(client.get(path, &query).await?);
         left = left.saturating_sub(items);
         match next {
             Some(next) => cursor = Some(next),

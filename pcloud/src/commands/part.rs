@@ -19,11 +19,8 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Part) -> Result<(), Fa
             let mut query = vec![("file", file.name.as_str())];
             query.extend(reason.as_deref().map(|reason| ("reason", reason)));
             let body = Body::Document(&file.text);
-            let edited: PartEdited = shell
-                .client
-                .change(Method::PUT, &path(name)?, body, if_match.as_deref(), &query)
-                .await?
-                .body;
+            let edited: PartEdited =
+                shell.client.change(Method::PUT, &path(name)?, body, if_match.as_deref(), &query).await?;
             for finding in &edited.findings {
                 output::note(&findings::line(finding));
             }
@@ -34,10 +31,7 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Part) -> Result<(), Fa
         cli::Part::Delete { name, reason, yes } => {
             output::confirm("The part goes, and services lose it with their next activation. Go on?", *yes)?;
             let query: Vec<_> = reason.as_deref().map(|reason| ("reason", reason)).into_iter().collect();
-            shell
-                .client
-                .change::<Changed>(Method::DELETE, &path(name)?, Body::Nothing, None, &query)
-                .await?;
+            shell.client.change::<Changed>(Method::DELETE, &path(name)?, Body::Nothing, None, &query).await?;
             Ok(())
         }
     }

@@ -17,8 +17,7 @@ use crate::{
     cli::{self, Subject},
     client::Body,
     failure::{Exit, Failure},
-    findings,
-    output,
+    findings, output,
 };
 
 /// What is looked at: the service, and a version or a document.
@@ -47,7 +46,7 @@ fn look(subject: &Subject) -> Result<Looked, Failure> {
 async fn ask(shell: &Shell<'_>, looked: &Looked) -> Result<Plan, Failure> {
     let path = format!("/services/{}/plan", segment(&looked.service));
     let body = serde_json::to_value(&looked.request).map_err(|error| Failure::new(Exit::Failed, error))?;
-    Ok(shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await?.body)
+    shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await
 }
 
 pub(super) async fn plan(shell: &Shell<'_>, command: &cli::Plan) -> Result<(), Failure> {
@@ -94,7 +93,8 @@ fn text(plan: &Plan) -> String {
         text.push_str(&changes(&group.changes));
         for of in &group.effects {
             let why = of.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
-            let _ = writeln!(text, "  {} {} {}: {}{why}", word(&of.action), of.kind, of.name, effect(of.effect));
+            let _ =
+                writeln!(text, "  {} {} {}: {}{why}", word(&of.action), of.kind, of.name, effect(of.effect));
         }
     }
     text
@@ -133,7 +133,7 @@ pub(super) async fn diff(shell: &Shell<'_>, command: &cli::Diff) -> Result<(), F
     let path = format!("/services/{}", segment(&looked.service));
     let before = match command.against {
         Some(number) => Some(number),
-        None => shell.client.get::<ServiceDetail>(&path, &()).await?.body.service.active.map(|of| of.version),
+        None => shell.client.get::<ServiceDetail>(&path, &()).await?.service.active.map(|of| of.version),
     };
     if let Some(tool) = &command.tool {
         return with_tool(shell, &looked, before, tool).await;
@@ -141,7 +141,7 @@ pub(super) async fn diff(shell: &Shell<'_>, command: &cli::Diff) -> Result<(), F
     let (data, found) = match (looked.request.version, before) {
         (Some(to), Some(from)) => {
             let query = [("from", from.to_string()), ("to", to.to_string())];
-            let diff: Diff = shell.client.get(&format!("{path}/diff"), &query).await?.body;
+            let diff: Diff = shell.client.get(&format!("{path}/diff"), &query).await?;
             (serde_json::to_value(&diff), diff.changes)
         }
         _ if command.against.is_some() => return with_tool(shell, &looked, before, "").await,

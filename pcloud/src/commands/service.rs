@@ -8,6 +8,7 @@ use tower_common::api::{
     Changed,
     service::{Endpoints, Release, Service, ServiceDetail, Services},
 };
+use tower_common::clock::unix_millis;
 
 use super::{Shell, paging::pages, segment};
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
     failure::Failure,
     findings,
     output::{self, Cell, Table, Tone},
-    period::{ago, now_ms},
+    period::ago,
 };
 
 pub(super) async fn run(shell: &Shell<'_>, command: &cli::Service) -> Result<(), Failure> {
@@ -37,8 +38,7 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Service) -> Result<(),
 }
 
 async fn list(shell: &Shell<'_>, listing: &Listing) -> Result<(), Failure> {
-    let query: Vec<(&str, String)> =
-        listing.search.iter().map(|search| ("search", search.clone())).collect();
+    let query: Vec<(&str, String)> = listing.search.iter().map(|search| ("search", search.clone())).collect();
     let mut all = Services { services: Vec::new(), next: None };
     pages(&shell.client, "/services", &query, listing.limit, |page: Services| {
         let items = page.services.len();
@@ -54,8 +54,7 @@ async fn list(shell: &Shell<'_>, listing: &Listing) -> Result<(), Failure> {
 }
 
 async fn get(shell: &Shell<'_>, service: &str) -> Result<(), Failure> {
-    let detail: ServiceDetail =
-        shell.client.get(&format!("/services/{}", segment(service)), &()).await?.body;
+    let detail: ServiceDetail = shell.client.get(&format!("/services/{}", segment(service)), &()).await?;
     shell.output.print(
         &detail,
         |wide| table(std::slice::from_ref(&detail.service), wide),
@@ -69,7 +68,7 @@ fn table(services: &[Service], wide: bool) -> Table {
         titles.extend(["OWNER", "RULES", "SOURCES", "ETAG"]);
     }
     let mut table = Table::new(&titles);
-    let now = now_ms();
+    let now = unix_millis();
     for service in services {
         let endpoints = match service.endpoints {
             0 => Cell::toned("0", Tone::Warn),
@@ -103,8 +102,8 @@ fn active(release: Option<&Release>) -> String {
 /// Everything about a service, for people.
 pub(super) async fn describe(shell: &Shell<'_>, service: &str) -> Result<(), Failure> {
     let path = format!("/services/{}", segment(service));
-    let detail: ServiceDetail = shell.client.get(&path, &[("include", "effective")]).await?.body;
-    let endpoints: Endpoints = shell.client.get(&format!("{path}/endpoints"), &()).await?.body;
+    let detail: ServiceDetail = shell.client.get(&path, &[("include", "effective")]).await?;
+    let endpoints: Endpoints = shell.client.get(&format!("{path}/endpoints"), &()).await?;
     let data = json!({ "service": detail, "endpoints": endpoints.endpoints });
     shell.output.text(&data, service, || text(&detail, &endpoints))
 }
@@ -215,7 +214,7 @@ fn origin_of(
 
 async fn endpoints(shell: &Shell<'_>, service: &str) -> Result<(), Failure> {
     let answer: Endpoints =
-        shell.client.get(&format!("/services/{}/endpoints", segment(service)), &()).await?.body;
+        shell.client.get(&format!("/services/{}/endpoints", segment(service)), &()).await?;
     shell.output.print(
         &answer,
         |wide| {

@@ -48,7 +48,7 @@ struct Share {
 
 async fn get(shell: &Shell<'_>, service: &str) -> Result<(), Failure> {
     let path = format!("/services/{}", segment(service));
-    let detail: ServiceDetail = shell.client.get(&path, &[("include", "effective")]).await?.body;
+    let detail: ServiceDetail = shell.client.get(&path, &[("include", "effective")]).await?;
     let Some(effective) = detail.effective else {
         return Err(Failure::new(
             Exit::Failed,

@@ -6,6 +6,7 @@ use tower_common::api::{
     Changed, YAML,
     version::{Uploaded, Versions},
 };
+use tower_common::clock::unix_millis;
 
 use super::{Shell, document, paging::pages, segment};
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
     failure::Failure,
     findings,
     output::{self, Cell, Table, Tone},
-    period::{ago, now_ms},
+    period::ago,
     reference::VersionRef,
 };
 
@@ -28,7 +29,7 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Version) -> Result<(),
             query.extend(reason.as_deref().map(|reason| ("reason", reason)));
             let body = Body::Document(&file.text);
             let uploaded: Uploaded =
-                shell.client.change(Method::POST, &path, body, if_match.as_deref(), &query).await?.body;
+                shell.client.change(Method::POST, &path, body, if_match.as_deref(), &query).await?;
             for finding in &uploaded.findings {
                 output::note(&findings::line(finding));
             }
@@ -85,7 +86,7 @@ async fn list(shell: &Shell<'_>, service: &str) -> Result<(), Failure> {
                 titles.push("HASH");
             }
             let mut table = Table::new(&titles);
-            let now = now_ms();
+            let now = unix_millis();
             for version in &all.versions {
                 let state = match (version.active, version.retired) {
                     (true, _) => Cell::toned("active", Tone::Good),
