@@ -7,6 +7,7 @@ const FILES: &[&str] = &[
     "tower/v1/release.proto",
     "tower/v1/sync.proto",
     "tower/v1/log.proto",
+    "tower/v1/registry.proto",
     "tower/v1/checkpoint.proto",
 ];
 

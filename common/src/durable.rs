@@ -117,7 +117,11 @@ fn write_beside(path: &Path, contents: &[u8]) -> io::Result<PathBuf> {
     Ok(temporary)
 }
 
-fn sync_folder(path: &Path) -> io::Result<()> {
+/// Makes it last that a file was made, renamed or removed.
+///
+/// # Errors
+/// If the disk refuses.
+pub fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(folder(path))?.sync_all()
 }
 

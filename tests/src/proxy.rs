@@ -23,6 +23,8 @@ pub enum Fault {
     None,
     /// It waits, in both directions, and new connections are accepted and wait too: a server that hangs.
     Frozen,
+    /// What comes from the client passes, and what comes from the server waits: answers that are lost.
+    Mute,
     /// Connections end at once: a server that is gone.
     Cut,
 }
@@ -77,7 +79,7 @@ impl Drop for Proxy {
 }
 
 async fn connection(client: TcpStream, upstream: SocketAddr, fault: watch::Receiver<Fault>) {
-    if !passes(&mut fault.clone()).await {
+    if !passes(&mut fault.clone(), &[Fault::Frozen]).await {
         return;
     }
     let Ok(server) = TcpStream::connect(upstream).await else { return };
@@ -85,8 +87,8 @@ async fn connection(client: TcpStream, upstream: SocketAddr, fault: watch::Recei
     let (server_read, server_write) = server.into_split();
     // Whichever direction ends ends the connection.
     tokio::select! {
-        () = copy(client_read, server_write, fault.clone()) => {}
-        () = copy(server_read, client_write, fault) => {}
+        () = copy(client_read, server_write, fault.clone(), &[Fault::Frozen]) => {}
+        () = copy(server_read, client_write, fault, &[Fault::Frozen, Fault::Mute]) => {}
     }
 }
 
@@ -94,6 +96,7 @@ async fn copy(
     mut from: impl AsyncReadExt + Unpin,
     mut to: impl AsyncWriteExt + Unpin,
     mut fault: watch::Receiver<Fault>,
+    held_by: &[Fault],
 ) {
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -105,16 +108,16 @@ async fn copy(
             }
         };
         let Ok(length @ 1..) = read else { return };
-        if !passes(&mut fault).await || to.write_all(&buffer[..length]).await.is_err() {
+        if !passes(&mut fault, held_by).await || to.write_all(&buffer[..length]).await.is_err() {
             return;
         }
     }
 }
 
-/// Waits while frozen; false if cut.
-async fn passes(fault: &mut watch::Receiver<Fault>) -> bool {
-    let thawed = fault.wait_for(|fault| *fault != Fault::Frozen).await;
-    thawed.is_ok_and(|fault| *fault == Fault::None)
+/// Waits while there is one of these faults; false if cut.
+async fn passes(fault: &mut watch::Receiver<Fault>, held_by: &[Fault]) -> bool {
+    let passing = fault.wait_for(|fault| !held_by.contains(fault)).await;
+    passing.is_ok_and(|fault| *fault != Fault::Cut)
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 //!
 //! - [`target`]: what `--event-log` says
 //! - `embedded`: a log of one Tower, in its data folder
+//! - `zookeeper`: a log of many Towers, in an ensemble
 
 //! - `entry`: entries as bytes, each naming the hash of the one before it
 //! - `checkpoint`: what was folded, so that not all has to be folded again
+//! - [`archive`]: a log as a file; [`command`]: that, for people
 
 //!
 //! Whoever appends says which entry was the newest that he knew; if it is not any more, he is told. A command
@@ -12,13 +14,17 @@
 //!
 //! What is not here: what entries mean. An entry that does not fold is the folder's to refuse.
 
+pub mod archive;
 mod checkpoint;
+pub mod command;
 mod embedded;
 mod entry;
 mod error;
 mod paths;
 mod probe;
+mod references;
 pub mod target;
+mod zookeeper;
 
 use std::{path::Path, sync::Arc};
 
@@ -32,12 +38,14 @@ pub use self::{
     checkpoint::Checkpoint,
     error::{AppendError, OpenError, ReadError},
     probe::Probe,
+    references::references,
     target::Target,
 };
 use self::{
     embedded::Embedded,
     entry::{Link, Sealed},
     error::BackendError,
+    zookeeper::ZooKeeper,
 };
 
 /// Of what is kept. A build that knows another one only refuses.
@@ -68,18 +76,19 @@ pub struct EventLog(Arc<Inner>);
 struct Inner {
     backend: Backend,
     incarnation: String,
-    /// What was read, or appended, last. From there on nothing that is rewritten goes unnoticed.
+    /// The newest entry that was read or appended. From there on nothing that is rewritten goes unnoticed.
     verified: Mutex<Link>,
 }
 
 enum Backend {
     Embedded(Embedded),
+    ZooKeeper(ZooKeeper),
 }
 
 /// What a log is opened with, besides where it is.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Who this Tower is among those that share the log: unique to this run.
+    /// Who this Tower is among those that share the log: unique to this run. Empty for who is none.
     pub run: String,
     /// Is told of writes.
     pub probe: Probe,
@@ -124,6 +133,7 @@ impl EventLog {
     async fn open_any(target: &Target, data_dir: &Path, options: Options) -> Result<Self, OpenError> {
         let backend = match target {
             Target::Embedded => Backend::Embedded(Embedded::open(&data_dir.join(FOLDER), options).await?),
+            Target::ZooKeeper(ensemble) => Backend::ZooKeeper(ZooKeeper::open(ensemble, options).await?),
         };
         let incarnation = backend.head().incarnation;
         Ok(Self(Arc::new(Inner { backend, incarnation, verified: Mutex::new(Link::START) })))
@@ -172,12 +182,12 @@ impl EventLog {
             return Err(AppendError::TooLarge { what: "a body", bytes: body.len(), limit: MAX_BODY_BYTES });
         }
         let backend = &self.0.backend;
-        let Some(after) = self.link(at_head).await? else {
-            // Whoever knows of an entry that is not there has seen another log.
-            return match backend.index_of(&entry.command_id).await {
-                Ok(Some(index)) => Ok(index),
-                Ok(None) => Err(AppendError::Conflict { head: *backend.newest().borrow() }),
-                Err(error) => Err(AppendError::Unavailable(error.to_string())),
+        let newest = *backend.newest().borrow();
+        let after = if at_head == newest { self.link(at_head).await? } else { None };
+        let Some(after) = after else {
+            return match backend.index_of(&entry.command_id).await? {
+                Some(index) => Ok(index),
+                None => Err(AppendError::Conflict { head: newest }),
             };
         };
         let entry = Sealed::new(entry, &after);
@@ -186,8 +196,7 @@ impl EventLog {
             return Err(AppendError::TooLarge { what: "an entry", bytes, limit: MAX_ENTRY_BYTES });
         }
         for body in bodies {
-            let put = backend.put(paths::body(&blake3::hash(body)), body.clone()).await;
-            put.map_err(|error| AppendError::Unavailable(error.to_string()))?;
+            backend.put(paths::body(&blake3::hash(body)), body.clone()).await?;
         }
         let link = entry.link();
         let index = backend.append(after, vec![entry]).await?;
@@ -291,13 +300,10 @@ impl EventLog {
     }
 
     fn verified(&self, link: Link) {
-        *self.0.verified.lock() = link;
-    }
-}
-
-impl From<BackendError> for AppendError {
-    fn from(error: BackendError) -> Self {
-        Self::Unavailable(error.to_string())
+        let mut verified = self.0.verified.lock();
+        if link.index >= verified.index {
+            *verified = link;
+        }
     }
 }
 
@@ -311,36 +317,50 @@ impl Backend {
     fn head(&self) -> v1::LogHead {
         match self {
             Self::Embedded(log) => log.head(),
+            Self::ZooKeeper(log) => log.head(),
         }
     }
 
     fn newest(&self) -> watch::Receiver<u64> {
         match self {
             Self::Embedded(log) => log.newest(),
+            Self::ZooKeeper(log) => log.newest(),
         }
     }
 
     fn members(&self) -> watch::Receiver<Vec<String>> {
         match self {
             Self::Embedded(log) => log.members(),
+            Self::ZooKeeper(log) => log.members(),
         }
     }
 
     fn state(&self) -> watch::Receiver<State> {
         match self {
             Self::Embedded(log) => log.state(),
+            Self::ZooKeeper(log) => log.state(),
+        }
+    }
+
+    /// Changes what the head says besides the newest entry.
+    async fn set_head(&self, new: v1::LogHead) -> Result<(), BackendError> {
+        match self {
+            Self::Embedded(log) => log.set_head(new).await,
+            Self::ZooKeeper(log) => log.set_head(new).await,
         }
     }
 
     async fn append(&self, after: Link, entries: Vec<Sealed>) -> Result<u64, AppendError> {
         match self {
             Self::Embedded(log) => log.append(after, entries).await,
+            Self::ZooKeeper(log) => log.append(after, entries).await,
         }
     }
 
     async fn index_of(&self, command_id: &str) -> Result<Option<u64>, BackendError> {
         match self {
             Self::Embedded(log) => log.index_of(command_id).await,
+            Self::ZooKeeper(log) => Ok(log.index_of(command_id).await?),
         }
     }
 
@@ -348,12 +368,14 @@ impl Backend {
     async fn entries(&self, from: u64, limit: usize) -> Result<Vec<Bytes>, BackendError> {
         match self {
             Self::Embedded(log) => log.entries(from, limit).await,
+            Self::ZooKeeper(log) => log.entries(from, limit).await,
         }
     }
 
     fn entry_path(&self, index: u64) -> String {
         match self {
             Self::Embedded(log) => log.entry_path(index),
+            Self::ZooKeeper(log) => log.entry_path(index),
         }
     }
 
@@ -361,36 +383,42 @@ impl Backend {
     fn path(&self, path: &str) -> String {
         match self {
             Self::Embedded(log) => log.path(path),
+            Self::ZooKeeper(log) => log.path(path),
         }
     }
 
     async fn put(&self, path: String, bytes: Bytes) -> Result<(), BackendError> {
         match self {
             Self::Embedded(log) => log.put(path, bytes).await,
+            Self::ZooKeeper(log) => log.put(path, bytes).await,
         }
     }
 
     async fn get(&self, path: String, limit: usize) -> Result<Option<Bytes>, BackendError> {
         match self {
             Self::Embedded(log) => log.get(path, limit).await,
+            Self::ZooKeeper(log) => log.get(path, limit).await,
         }
     }
 
     async fn list(&self, folder: String) -> Result<Vec<String>, BackendError> {
         match self {
             Self::Embedded(log) => log.list(folder).await,
+            Self::ZooKeeper(log) => log.list(folder).await,
         }
     }
 
     async fn delete(&self, path: String) -> Result<(), BackendError> {
         match self {
             Self::Embedded(log) => log.delete(path).await,
+            Self::ZooKeeper(log) => log.delete(path).await,
         }
     }
 
     async fn checkpoints(&self) -> Result<v1::Checkpoints, BackendError> {
         match self {
             Self::Embedded(log) => log.checkpoints().await,
+            Self::ZooKeeper(log) => log.checkpoints().await,
         }
     }
 
@@ -402,6 +430,7 @@ impl Backend {
     ) -> Result<bool, BackendError> {
         match self {
             Self::Embedded(log) => log.replace_checkpoints(old, new).await,
+            Self::ZooKeeper(log) => log.replace_checkpoints(old, new).await,
         }
     }
 }

@@ -13,6 +13,7 @@ pub mod grpc;
 pub mod http;
 pub mod metrics;
 pub mod options;
+pub mod registry;
 pub mod run;
 pub mod sources;
 pub mod store_actor;

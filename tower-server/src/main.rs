@@ -3,8 +3,15 @@
 use std::process::ExitCode;
 
 use tower_common::process;
-use tower_server::{options::Options, run};
+use tower_server::{
+    event_log,
+    options::{Command, Options},
+    run,
+};
 
 fn main() -> ExitCode {
-    process::main(|options: &Options| run::run(options))
+    process::main(|options: &Options| match &options.command {
+        Some(Command::Log(command)) => event_log::command::run(options, command),
+        None => run::run(options),
+    })
 }

@@ -5,7 +5,7 @@ mod serve;
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Parser, builder::BoolishValueParser};
+use clap::{Parser, Subcommand, builder::BoolishValueParser};
 use serde::Serialize;
 use tower_common::{
     check,
@@ -19,7 +19,10 @@ pub use self::{
     period::{NotAPeriod, Period},
     serve::NotServed,
 };
-use crate::sources::spec;
+use crate::{
+    event_log::{self, command::LogCommand, target::NotATarget},
+    sources::spec,
+};
 
 /// What to do about a listener that other hosts can reach.
 const SECURE: &str =
@@ -27,11 +30,11 @@ const SECURE: &str =
 
 /// Watches where services register, and fans what changes out to a beacon-agent on every host.
 #[derive(Debug, Clone, Parser, Serialize)]
-#[command(name = "tower-server", version, after_help = CHECK_CONFIG_HELP)]
+#[command(name = "tower-server", version, after_help = CHECK_CONFIG_HELP, subcommand_negates_reqs = true)]
 #[serde(rename_all = "kebab-case")]
 pub struct Options {
     /// A TOML file; its keys are the long names of these flags
-    #[arg(long, env = "TOWER_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "TOWER_CONFIG", value_name = "FILE", global = true)]
     #[serde(skip)]
     pub config: Option<PathBuf>,
 
@@ -55,8 +58,13 @@ pub struct Options {
     #[arg(long, env = "TOWER_WARN_SERVICES", value_name = "COUNT", default_value_t = 500)]
     pub warn_services: usize,
 
+    /// Where the event log is: `embedded` in the data folder, for one Tower, or in a ZooKeeper ensemble, for
+    /// any number of Towers: `zk://h1:2181,h2:2181/tower`, or `zks://` by TLS
+    #[arg(long, env = "TOWER_EVENT_LOG", value_name = "LOG", default_value = "embedded", global = true)]
+    pub event_log: String,
+
     /// Where Tower keeps what must survive a restart
-    #[arg(long, env = "TOWER_DATA_DIR", value_name = "DIR", default_value = "/var/lib/tower")]
+    #[arg(long, env = "TOWER_DATA_DIR", value_name = "DIR", default_value = "/var/lib/tower", global = true)]
     pub data_dir: PathBuf,
 
     /// Where Beacons connect
@@ -105,6 +113,19 @@ pub struct Options {
     /// What is logged, such as `info,tower_server::sources=debug`
     #[arg(long, env = "TOWER_LOG", value_name = "FILTER", default_value = "info")]
     pub log: String,
+
+    /// What to do instead of running
+    #[command(subcommand)]
+    #[serde(skip)]
+    pub command: Option<Command>,
+}
+
+/// What to do instead of running.
+#[derive(Debug, Clone, Subcommand)]
+pub enum Command {
+    /// Export, import or verify the event log
+    #[command(subcommand)]
+    Log(LogCommand),
 }
 
 impl ProcessOptions for Options {
@@ -120,6 +141,7 @@ impl ProcessOptions for Options {
         let mut faults = Vec::new();
         faults.extend(spec::parse_all(&self.discovery).err().map(|fault| fault.to_string()));
         faults.extend(self.served().err().map(|fault| fault.to_string()));
+        faults.extend(self.event_log().err().map(|fault| format!("--event-log: {fault}")));
         let listeners = [("--grpc-listen", self.grpc_listen), ("--http-listen", self.http_listen)];
         faults.extend(check::same_address(&listeners));
         match self.tls() {
@@ -143,6 +165,14 @@ impl Options {
     /// If `--serve` does not say so.
     pub fn served(&self) -> Result<Served, NotServed> {
         serve::parse(&self.serve)
+    }
+
+    /// Where the event log is.
+    ///
+    /// # Errors
+    /// If it is neither of the two kinds that there are.
+    pub fn event_log(&self) -> Result<event_log::Target, NotATarget> {
+        self.event_log.parse()
     }
 
     /// The files for TLS, if that is wanted.
@@ -194,6 +224,22 @@ mod tests {
         assert!(config::dump(&both).unwrap().contains("serve = [\"web,ads\", \"api\"]"));
         assert_eq!(options(&[]).served(), Ok(Served::All));
         assert!(options(&["--serve", "web,all"]).faults()[0].contains("--serve: \"all\" stands alone"));
+    }
+
+    #[test]
+    fn the_event_log_is_of_a_known_kind() {
+        assert_eq!(options(&[]).event_log(), Ok(event_log::Target::Embedded));
+        assert!(options(&["--event-log", "zk://h:2181/tower"]).faults().is_empty());
+        let faults = options(&["--event-log", "zk://h:2181"]).faults();
+        assert!(faults[0].starts_with("--event-log: \"zk://h:2181\": path: missing"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_command_needs_nothing_else() {
+        let args = ["tower-server", "log", "verify", "--from", "7", "--data-dir", "/d"];
+        let options: Options = config::parse_from(args).unwrap();
+        assert!(matches!(options.command, Some(Command::Log(LogCommand::Verify { from: 7 }))));
+        assert_eq!(options.data_dir, PathBuf::from("/d"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub mod report;
 mod resolver;
 pub mod spec;
 mod vital;
-mod zookeeper;
+pub(crate) mod zookeeper;
 
 use std::{
     io,

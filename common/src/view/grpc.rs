@@ -74,7 +74,7 @@ pub fn routes(target: &str, piece: &XdsResource) -> Option<XdsResource> {
 }
 
 /// A virtual host as gRPC can take it.
-fn virtual_host(host: VirtualHost) -> VirtualHost {
+pub fn virtual_host(host: VirtualHost) -> VirtualHost {
     VirtualHost {
         name: host.name,
         // It is matched with the target, of which there is only this one.

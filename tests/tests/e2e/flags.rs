@@ -41,6 +41,16 @@ async fn a_list_of_services_that_says_nothing() -> Result<()> {
 }
 
 #[tokio::test]
+async fn the_event_log() -> Result<()> {
+    let check = async |flag: &str, words: &[&str]| {
+        check("tower-server", &["--discovery=file:///tmp/endpoints", flag], words).await
+    };
+    check("--event-log=sled", &["--event-log", "sled", "embedded"]).await?;
+    check("--event-log=zk://127.0.0.1:2181", &["--event-log", "path"]).await?;
+    check("--event-log=zk://127.0.0.1:2181/t?password=x", &["--event-log", "password_file"]).await
+}
+
+#[tokio::test]
 async fn beacon_agent() -> Result<()> {
     let check = async |flags: &[&str], words: &[&str]| check("beacon-agent", flags, words).await;
     check(&["--tower=nowhere"], &["--tower", "nowhere"]).await?;

@@ -12,6 +12,7 @@ mod deploy;
 mod domains;
 mod drain;
 mod egress;
+mod event_log;
 mod flags;
 mod formats;
 mod grpc;

@@ -194,6 +194,8 @@ async fn traffic_survives_whatever_fails() -> Result<()> {
         breathe(&load).await;
     }
     world.zookeeper.restart().await?;
+    // Ours may have been away for longer than its session lives.
+    world.registry = world.registry.another_session().await?;
     for tower in &world.towers {
         eventually(SOON * 2, "Tower reads ZooKeeper again", async || {
             let sources = tower.http_get("/api/v1/sources").await?.ok()?.json()?;

@@ -69,7 +69,7 @@ impl Embedded {
     pub(super) async fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
         let folder = folder.to_owned();
         let log = folder.display().to_string();
-        let opened = spawn_blocking(move || Inner::open(folder, options)).await;
+        let opened = spawn_blocking(move || Inner::open(&folder, options)).await;
         let opened = opened.map_err(|error| OpenError::Unavailable { log, why: error.to_string() })?;
         Ok(Self(Arc::new(opened?)))
     }
@@ -189,22 +189,24 @@ impl Embedded {
 }
 
 impl Inner {
-    fn open(folder: PathBuf, options: Options) -> Result<Self, OpenError> {
+    fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
         let log = || folder.display().to_string();
         let unavailable =
             |error: &dyn ToString| OpenError::Unavailable { log: log(), why: error.to_string() };
-        files::make(&folder).map_err(|error| unavailable(&error))?;
-        let lock = lock(&folder)?;
+        files::make(folder).map_err(|error| unavailable(&error))?;
+        let lock = lock(folder)?;
         let store = Store::open(&folder.join("sled")).map_err(|error| unavailable(&error))?;
-        let files = Files::new(folder.clone());
+        let files = Files::new(folder.to_owned());
         let inner = Self {
-            folder: folder.clone(),
+            folder: folder.to_owned(),
             files,
             store,
             probe: options.probe,
             writer: Mutex::default(),
             newest: watch::Sender::new(0),
-            members: watch::Sender::new(vec![options.run]),
+            members: watch::Sender::new(
+                Some(options.run).filter(|run| !run.is_empty()).into_iter().collect(),
+            ),
             state: watch::Sender::new(State::Live),
             _lock: lock,
         };
@@ -245,14 +247,14 @@ impl Inner {
     fn append(&self, after: &Link, entries: &[Sealed]) -> Result<u64, AppendError> {
         let mut writer = self.writer.lock();
         if writer.in_doubt {
-            self.store.sync().map_err(not_written)?;
-            writer.head = self.find_head().map_err(not_written)?;
+            self.store.sync()?;
+            writer.head = self.find_head()?;
             writer.in_doubt = false;
             self.newest.send_replace(writer.head.index);
         }
         for entry in entries {
             let id = blake3::hash(entry.command_id.as_bytes());
-            if let Some(index) = self.store.index_of(&id).map_err(not_written)? {
+            if let Some(index) = self.store.index_of(&id)? {
                 return Ok(index);
             }
         }
@@ -323,11 +325,6 @@ impl Inner {
         self.store.set_value(HEAD, &fixed.encode_to_vec())?;
         self.store.sync()
     }
-}
-
-/// Nothing was written yet.
-fn not_written(error: BackendError) -> AppendError {
-    AppendError::Unavailable(error.to_string())
 }
 
 /// Locks the folder as long as the file is open.

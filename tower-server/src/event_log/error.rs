@@ -122,3 +122,10 @@ impl From<BackendError> for ReadError {
         Self::Unavailable(error.to_string())
     }
 }
+
+/// What was asked was not to write an entry.
+impl From<BackendError> for AppendError {
+    fn from(error: BackendError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}

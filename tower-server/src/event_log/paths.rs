@@ -3,6 +3,16 @@
 pub(super) const BODIES: &str = "bodies";
 pub(super) const CHECKPOINTS: &str = "checkpoints";
 
+/// Entries of an ensemble are in folders of a thousand, and of an embedded log in a table.
+pub(super) fn entry(index: u64) -> String {
+    format!("log/{}/{index}", index / 1000)
+}
+
+/// Where a command id leads to.
+pub(super) fn id(command_id: &str) -> String {
+    hashed("ids", &blake3::hash(command_id.as_bytes()))
+}
+
 /// A body, under the hash of its bytes. In 256 folders, so that none has too many to be listed.
 pub(super) fn body(hash: &blake3::Hash) -> String {
     hashed(BODIES, hash)

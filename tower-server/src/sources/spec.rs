@@ -4,6 +4,7 @@
 //! [`zookeeper`], with [`access`] to it, and [`files`]. Nothing here opens anything.
 
 mod access;
+mod ensemble;
 mod files;
 mod url;
 mod zookeeper;
@@ -15,6 +16,7 @@ use tower_common::resource::Version;
 use self::url::Parts;
 pub use self::{
     access::{Access, Login, Scheme, TlsFiles},
+    ensemble::{Ensemble, EnsembleFault, ZnodeAcl},
     files::FilesSpec,
     zookeeper::ZooKeeperSpec,
 };

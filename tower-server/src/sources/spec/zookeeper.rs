@@ -37,9 +37,7 @@ pub struct ZooKeeperSpec {
 impl ZooKeeperSpec {
     pub(super) fn interpret(parts: &mut Parts<'_>) -> Result<Self, Fault> {
         let secure = parts.scheme == "zks";
-        let default_port = if secure { DEFAULT_TLS_PORT } else { DEFAULT_PORT };
-        let hosts = parts.authority.split(',');
-        let hosts = hosts.map(|text| host(text, default_port)).collect::<Result<_, _>>()?;
+        let hosts = hosts(parts)?;
         let mut segments = Vec::new();
         for segment in url::segments(parts.path)? {
             // Braces are looked for before decoding, so that %7B and %7D stand for themselves.
@@ -79,6 +77,12 @@ impl ZooKeeperSpec {
     }
 }
 
+/// The servers of an ensemble, `host:port` each.
+pub(super) fn hosts(parts: &Parts<'_>) -> Result<Vec<String>, Fault> {
+    let default_port = if parts.scheme == "zks" { DEFAULT_TLS_PORT } else { DEFAULT_PORT };
+    parts.authority.split(',').map(|text| host(text, default_port)).collect()
+}
+
 /// `host`, `host:port`, `[v6]`, `[v6]:port`.
 fn host(text: &str, default_port: u16) -> Result<String, Fault> {
     let fault = |problem: String| Fault::new("hosts", problem);
@@ -115,7 +119,7 @@ fn host(text: &str, default_port: u16) -> Result<String, Fault> {
 }
 
 /// A number with `ms`, `s` or `m`.
-fn duration(text: &str) -> Result<Duration, Fault> {
+pub(super) fn duration(text: &str) -> Result<Duration, Fault> {
     let fault = || {
         let problem = format!("{text:?} is not a time from 1s to 10m, such as 30s");
         Fault::new("query key \"session_timeout\"", problem)

@@ -14,27 +14,20 @@ use futures::FutureExt;
 use rand::{Rng, SeedableRng, rngs::StdRng};
 use tokio::{
     sync::mpsc,
-    task::spawn_blocking,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until},
 };
 use tower_common::backoff::Backoff;
-use zookeeper_client::{
-    AddWatchMode, Client, Error, EventType, PersistentWatcher, SessionState, WatchedEvent,
-};
+use zookeeper_client::{AddWatchMode, Client, EventType, PersistentWatcher, SessionState, WatchedEvent};
 
 use super::{
-    access::Credentials,
-    diagnose::diagnose,
+    connect::connect,
     reader::{ReadError, Reader, answered},
     tree::{Reread, Tree},
 };
 use crate::sources::{
     model::{Change, Input},
-    spec::{Login, ZooKeeperSpec},
+    spec::ZooKeeperSpec,
 };
-
-/// How soon a server that says nothing is given up.
-const CONNECTION_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long the library may try to resume a session. Ours owns nothing, so a new one is as good, and the
 /// library waits ever longer between its attempts.
@@ -90,7 +83,8 @@ struct Keeper {
 impl Keeper {
     /// One session, from the attempt to connect to the wait before the next one.
     async fn session(&mut self) -> Result<(), Closed> {
-        let end = match self.connect().await {
+        let spec = &self.spec;
+        let end = match connect(&spec.hosts, &spec.access, spec.session_timeout).await {
             Ok(client) => {
                 tracing::info!(hosts = ?self.spec.hosts, session = %client.session_id(), "connected to ZooKeeper");
                 match self.serve(&client).await {
@@ -104,48 +98,6 @@ impl Keeper {
         self.out_of_touch(end).await?;
         sleep(self.backoff.next_wait(&mut self.rng)).await;
         Ok(())
-    }
-
-    async fn connect(&self) -> Result<Client, String> {
-        let session_timeout = self.spec.session_timeout;
-        let hosts = self.spec.hosts.join(",");
-        let access = self.spec.access.clone();
-        // Secrets may be on a mount that hangs, and this thread is that of all sources.
-        let credentials = spawn_blocking(move || Credentials::read(&access)).await;
-        let credentials =
-            credentials.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let connector = Client::connector()
-            .with_session_timeout(session_timeout)
-            // Beyond three fifths the library ignores it.
-            .with_connection_timeout(CONNECTION_TIMEOUT.min(session_timeout / 2))
-            .with_fail_eagerly();
-        let connector = credentials.apply(connector).map_err(|error| error.to_string())?;
-        let connecting = async {
-            match &self.spec.access.tls {
-                Some(_) => connector.secure_connect(&hosts).await,
-                None => connector.connect(&hosts).await,
-            }
-        };
-        match timeout(session_timeout, connecting).await {
-            Ok(Ok(client)) => Ok(client),
-            Ok(Err(Error::AuthFailed)) => Err(self.refused(&hosts)),
-            Ok(Err(error)) => {
-                let tls = credentials.tls_config().map_err(|error| error.to_string())?;
-                let findings = diagnose(&self.spec.hosts, tls.as_ref()).await;
-                Err(format!("no session with {hosts}: {error}: {findings}"))
-            }
-            Err(_) => Err(format!("no server of {hosts} answered within {session_timeout:?}")),
-        }
-    }
-
-    fn refused(&self, hosts: &str) -> String {
-        match &self.spec.access.login {
-            Some(Login { user, password_file, .. }) => format!(
-                "{hosts} refused user {user:?} with the password in {}: one of the two is wrong there",
-                password_file.display()
-            ),
-            None => format!("{hosts} requires a login; give user=USER&password_file=FILE"),
-        }
     }
 
     /// Follows the ensemble through one client until that is of no more use.

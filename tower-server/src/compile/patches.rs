@@ -1,0 +1,122 @@
+//! The platform's own changes of what was compiled.
+
+use bytes::Bytes;
+use prost::{Message, Name};
+use serde_json::Value;
+use tower_common::document::{
+    Finding, Owner, Severity,
+    model::{Patch, PatchKind},
+};
+use tower_proto::envoy::envoy::config::{
+    cluster::v3::Cluster, listener::v3::Listener, route::v3::VirtualHost,
+};
+
+use super::messages::{self, Error};
+
+/// What stands for the service's name in a part for all services.
+const SERVICE: &str = "{service}";
+
+/// A patch that does not fit.
+const DOES_NOT_FIT: &str = "TW901";
+
+/// A patch of something that there is not.
+const NOTHING_TO_PATCH: &str = "TW902";
+
+/// The patches of a document, while they are applied.
+#[derive(Debug)]
+pub(super) struct Patches<'a> {
+    service: &'a str,
+    patches: &'a [Patch],
+    applied: Vec<bool>,
+    findings: Vec<Finding>,
+}
+
+impl<'a> Patches<'a> {
+    /// None of them is applied yet.
+    pub(super) fn new(service: &'a str, patches: &'a [Patch]) -> Self {
+        Self { service, patches, applied: vec![false; patches.len()], findings: Vec::new() }
+    }
+
+    /// What becomes of a resource, by those for it in their order. One that does not fit changes nothing.
+    pub(super) fn apply(&mut self, kind: PatchKind, name: &str, body: Vec<u8>) -> Bytes {
+        let mut body = body;
+        for (index, patch) in self.patches.iter().enumerate() {
+            if patch.target.kind != kind || patch.target.name.replace(SERVICE, self.service) != name {
+                continue;
+            }
+            self.applied[index] = true;
+            match merge(kind, name, &body, patch) {
+                Ok(patched) => body = patched,
+                Err(reason) => self.findings.push(finding(
+                    DOES_NOT_FIT,
+                    index,
+                    format!("the patch of {} {name:?} does not fit: {reason}", word(kind)),
+                    "write fields as in Envoy's proto files, with the names they have there",
+                )),
+            }
+        }
+        body.into()
+    }
+
+    /// What is wrong with the patches, now that everything was offered to them.
+    pub(super) fn findings(self) -> Vec<Finding> {
+        let mut findings = self.findings;
+        for (index, patch) in self.patches.iter().enumerate() {
+            let (kind, name) = (patch.target.kind, &patch.target.name);
+            // Not every service has all that a patch for all of them is about.
+            if self.applied[index] || name.contains(SERVICE) {
+                continue;
+            }
+            findings.push(finding(
+                NOTHING_TO_PATCH,
+                index,
+                format!("service {:?} has no {} {name:?} to patch", self.service, word(kind)),
+                "name a resource that the document leads to, such as `web`, `web/canary` or `inbound/web/app`",
+            ));
+        }
+        findings
+    }
+}
+
+fn merge(kind: PatchKind, name: &str, body: &[u8], patch: &Patch) -> Result<Vec<u8>, String> {
+    let patch = Value::Object(patch.merge.clone());
+    let merged = match kind {
+        PatchKind::Cluster => typed::<Cluster>(body, &patch, |cluster| cluster.name == name),
+        PatchKind::Listener => typed::<Listener>(body, &patch, |listener| listener.name == name),
+        PatchKind::VirtualHost => typed::<VirtualHost>(body, &patch, |host| host.name == name),
+    };
+    merged.map_err(|error| error.to_string())?.ok_or_else(|| "it may not change the name".to_owned())
+}
+
+/// `None` if it is not the same resource any more.
+fn typed<M: Message + Name + Default>(
+    body: &[u8],
+    patch: &Value,
+    is_same: impl Fn(&M) -> bool,
+) -> Result<Option<Vec<u8>>, Error> {
+    let merged = messages::merge(&M::full_name(), body, patch)?;
+    let is_same = is_same(&M::decode(merged.as_slice())?);
+    Ok(is_same.then_some(merged))
+}
+
+fn finding(code: &'static str, index: usize, message: String, next_step: &str) -> Finding {
+    Finding {
+        code,
+        severity: Severity::Error,
+        file: String::new(),
+        line: 0,
+        column: 0,
+        field: format!("spec.patches[{index}]"),
+        owner: Some(Owner::Platform),
+        message,
+        next_step: next_step.to_owned(),
+    }
+}
+
+const fn word(kind: PatchKind) -> &'static str {
+    match kind {
+        PatchKind::Cluster => "cluster",
+        PatchKind::Listener => "listener",
+        PatchKind::VirtualHost => "virtual host",
+    }
+}
