@@ -20,6 +20,7 @@ mod guard;
 mod hostile;
 mod malformed;
 mod outage;
+mod pcloud;
 mod per_type;
 mod refusals;
 mod registrar;
