@@ -1,53 +1,50 @@
-//! The link to Tower: one stream at a time, to one of the Towers, for ever.
+//! The link to Tower: one stream at a time, to one of the Towers, for ever; after a goodbye the next one
+//! begins before the last one ends.
 
 pub mod dialer;
 mod flushes;
 mod report;
 mod secure;
+mod stream;
+mod successor;
+mod towers;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    future::{Future, pending},
+    pin::Pin,
+    sync::Arc,
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
 use tokio::{
-    sync::{Notify, mpsc},
-    time::{Instant, MissedTickBehavior, interval, sleep, timeout, timeout_at},
+    sync::Notify,
+    time::{Instant, sleep, timeout_at},
 };
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
-use tower_common::{
-    FEATURE_LEVEL,
-    backoff::Backoff,
-    clock,
-    delivery::{DeliveryError, Event, Staging},
-    digest::Buckets,
-};
-use tower_proto::v1::{self, sync_client::SyncClient, watch_request::Request};
+use tokio_util::sync::CancellationToken;
+use tower_common::{backoff::Backoff, clock, delivery::Event, digest::Buckets};
+use tower_proto::v1::{self, watch_request::Request};
 use tracing::{debug, info, warn};
 
 use self::{
-    dialer::{DialError, Dialer, chain},
+    dialer::Dialer,
     flushes::Flushes,
     report::Reporter,
+    stream::{End, Stream, WELCOME_TIMEOUT},
+    successor::Successor,
+    towers::Towers,
 };
 use crate::{
-    metrics::{EndLabels, EndReason, Metrics, Times},
+    metrics::{EndLabels, Metrics, Times},
     mirror::Mirror,
     xds::Clients,
 };
 
-/// How long a Tower may take to accept a stream.
-const WELCOME_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Tower cuts far below this.
-const MAX_RESPONSE_BYTES: usize = 4 << 20;
-
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
-/// Reports are sent when they differ from the last, at most this often.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the link needs to know and to reach.
 #[derive(Clone)]
@@ -83,125 +80,108 @@ pub struct LinkState {
     pub last_end: Option<String>,
 }
 
-/// Why a stream ended.
-#[derive(Debug, thiserror::Error)]
-enum End {
-    #[error("{0}")]
-    Dial(#[from] DialError),
-    #[error("it refuses: {}", chain(.0))]
-    Refused(Status),
-    #[error("it did not accept the stream within {} s", WELCOME_TIMEOUT.as_secs())]
-    NotAccepted,
-    #[error("the stream broke: {}", chain(.0))]
-    Broken(Status),
-    #[error("it ended the stream")]
-    Closed,
-    #[error("it was silent for {} s", .0.as_secs())]
-    Silent(Duration),
-    #[error("it says goodbye: {}", .0.reason().as_str_name())]
-    Goodbye(v1::Goodbye),
-    #[error("{0}")]
-    Invalid(#[from] DeliveryError),
-}
-
-impl End {
-    fn reason(&self) -> EndReason {
-        match self {
-            Self::Dial(_) | Self::Refused(_) | Self::NotAccepted => EndReason::Refused,
-            Self::Broken(_) | Self::Closed => EndReason::Broken,
-            Self::Silent(_) => EndReason::Silent,
-            Self::Goodbye(_) => EndReason::Goodbye,
-            Self::Invalid(_) => EndReason::Invalid,
-        }
-    }
+/// Waits grow after each failure, and are different for each Beacon.
+fn backoff() -> Backoff {
+    Backoff::new(FIRST_WAIT, LONGEST_WAIT)
 }
 
 /// Keeps a stream to one of the Towers. Returns never.
 pub async fn run(link: Link) {
     let mut rng = StdRng::from_os_rng();
-    let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
-    // Beacons spread over the Towers by their ids.
-    let start = usize::from(blake3::hash(link.node.id.as_bytes()).as_bytes()[0]);
-    for attempt in start.. {
-        let tower = &link.towers[attempt % link.towers.len()];
-        let mut progress = Progress::default();
-        let Err(end) = follow(&link, tower, &mut progress).await;
+    let mut backoff = backoff();
+    let towers = Towers::new(link.towers.clone(), &link.node.id);
+    for attempt in 1.. {
+        let mut progress = Progress { tower: towers.next().to_owned(), delivered: false };
+        let Err(end) = follow(&link, &towers, &mut progress).await;
         if progress.delivered {
             // A welcome alone proves nothing: what follows it may be what ends each stream.
             backoff.reset();
         }
-        if attempt >= start + link.towers.len() - 1 {
+        if attempt >= towers.len() {
             // None of them has answered.
             link.mirror.lock().serve_from_disk();
         }
-        link.metrics.link_ends.get_or_create(&EndLabels { reason: end.reason() }).inc();
-        let mut wait = backoff.next_wait(&mut rng);
-        if let End::Goodbye(goodbye) = &end {
-            wait += Duration::from_millis(goodbye.retry_after_ms.into()).min(LONGEST_WAIT);
-        }
-        warn!(tower, reason = %end, retry_ms = wait.as_millis(), "no stream from Tower");
-        *link.state.lock() = LinkState {
-            connected: None,
-            since_unix_ms: clock::unix_millis(),
-            last_end: Some(format!("{tower}: {end}")),
-        };
+        count_end(&link, &end);
+        note_disconnected(&link, &progress.tower, &end);
+        let wait = backoff.next_wait(&mut rng) + end.retry_after();
+        warn!(tower = progress.tower, reason = %end, retry_ms = wait.as_millis(), "no stream from Tower");
         sleep(wait).await;
     }
 }
 
-/// How far a stream has come.
-#[derive(Debug, Default)]
+/// How far it has come with a Tower.
+#[derive(Debug)]
 struct Progress {
-    accepted: bool,
+    /// The Tower that is followed, or asked to be.
+    tower: String,
     delivered: bool,
 }
 
-async fn follow(link: &Link, tower: &str, progress: &mut Progress) -> Result<std::convert::Infallible, End> {
-    let channel = link.dialer.connect(tower).await?;
-    let (requests, receiver) = mpsc::channel(4);
-    requests.try_send(hello(link)).expect("the channel is new");
-    let mut client = SyncClient::new(channel).max_decoding_message_size(MAX_RESPONSE_BYTES);
-    let call = client.watch(ReceiverStream::new(receiver));
-    let mut stream = timeout(WELCOME_TIMEOUT, call)
-        .await
-        .map_err(|_| End::NotAccepted)?
-        .map_err(End::Refused)?
-        .into_inner();
-    let mut staging = Staging::new();
+/// Follows a Tower, and after its goodbye the one that takes over from it, without a gap if there is one.
+async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result<Infallible, End> {
+    let mut stream = Stream::open(link, &progress.tower).await?;
     let mut silence_limit = WELCOME_TIMEOUT;
-    let mut reporter = Reporter::new(link.clients.clone());
-    let mut report_tick = interval(REPORT_INTERVAL);
-    report_tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut accepted = false;
+    let mut reporter = Reporter::new(link.clients.clone(), link.mirror.lock().compositions());
     let mut flushes = Flushes::new();
     // Silence is measured from the last response, whatever else happens here.
     let mut deadline = Instant::now() + silence_limit;
+    let mut farewell: Option<Farewell<'_>> = None;
     loop {
-        let response = tokio::select! {
-            response = timeout_at(deadline, stream.message()) => response
-                .map_err(|_| End::Silent(silence_limit))?
-                .map_err(End::Broken)?
-                .ok_or(End::Closed)?,
+        let events = tokio::select! {
+            // First of all: a stream that has been taken over from is not read any more.
+            biased;
+            found = found(&mut farewell) => {
+                let Farewell { goodbye, .. } = farewell.take().expect("it has found something");
+                let Ok(Successor { stream: next, welcome, delivery }) = found else {
+                    return Err(End::Goodbye(v1::Goodbye { retry_after_ms: 0, ..goodbye }));
+                };
+                count_end(link, &End::Goodbye(goodbye));
+                stream = next;
+                progress.tower.clone_from(&stream.tower);
+                silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
+                reporter = Reporter::new(link.clients.clone(), link.mirror.lock().compositions());
+                note_connected(link, &stream.tower, &welcome);
+                link.metrics.hand_overs.inc();
+                link.metrics.deliveries.inc();
+                link.mirror.lock().hand_over(welcome, delivery);
+                flushes.wanted();
+                Vec::new()
+            }
             () = flushes.due() => {
                 flushes.flush(link);
                 continue;
             }
-            _ = report_tick.tick() => {
-                if progress.accepted
+            () = reporter.due() => {
+                if accepted
                     && let Some(report) = reporter.changed(&link.mirror)
-                    && requests.try_send(request(Request::Report(report.clone()))).is_ok()
+                    && stream.try_say(Request::Report(report.clone()))
                 {
                     reporter.sent(report);
                 }
                 continue;
             }
+            events = timeout_at(deadline, stream.next()), if !is_over(farewell.as_ref()) => {
+                match (events.map_err(|_| End::Silent(silence_limit)).flatten(), &farewell) {
+                    (Ok(events), _) => events,
+                    (Err(end), None) => return Err(end),
+                    // There is another on its way.
+                    (Err(end), Some(farewell)) => {
+                        debug!(tower = stream.tower, reason = %end, "the stream has ended after its goodbye");
+                        note_disconnected(link, &stream.tower, &End::Goodbye(farewell.goodbye));
+                        farewell.over.cancel();
+                        continue;
+                    }
+                }
+            }
         };
         Times::note(&link.metrics.times.tower_heard);
-        for event in staging.accept(response)? {
+        for event in events {
             match event {
                 Event::Welcome(welcome) => {
-                    progress.accepted = true;
+                    accepted = true;
                     silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
-                    note_connected(link, tower, &welcome);
+                    note_connected(link, &stream.tower, &welcome);
                     link.mirror.lock().begin(welcome);
                 }
                 Event::Delivery(delivery) => {
@@ -218,18 +198,56 @@ async fn follow(link: &Link, tower: &str, progress: &mut Progress) -> Result<std
                 }
                 Event::AskBuckets(count) => {
                     let buckets = link.mirror.lock().buckets(count.min(Buckets::MAX));
-                    say(&requests, Request::Buckets(buckets)).await?;
+                    stream.say(Request::Buckets(buckets)).await?;
                 }
+                Event::Goodbye(goodbye) if progress.delivered && farewell.is_none() => {
+                    info!(
+                        tower = stream.tower,
+                        reason = goodbye.reason().as_str_name(),
+                        "Tower says goodbye"
+                    );
+                    farewell = Some(Farewell::new(link, towers, goodbye));
+                }
+                // Said once is enough.
+                Event::Goodbye(_) if farewell.is_some() => {}
                 Event::Goodbye(goodbye) => return Err(End::Goodbye(goodbye)),
             }
         }
         let comparison = link.mirror.lock().take_comparison();
         if let Some(buckets) = comparison {
-            info!(tower, "the store differs from Tower's, which is asked for the difference");
-            say(&requests, Request::Buckets(buckets)).await?;
+            info!(tower = stream.tower, "the store differs from Tower's, which is asked for the difference");
+            stream.say(Request::Buckets(buckets)).await?;
         }
         deadline = Instant::now() + silence_limit;
     }
+}
+
+/// What happens between a goodbye and the stream that takes over.
+struct Farewell<'a> {
+    goodbye: v1::Goodbye,
+    /// Cancelled when the old stream has ended.
+    over: CancellationToken,
+    search: Pin<Box<dyn Future<Output = Result<Successor, End>> + Send + 'a>>,
+}
+
+impl<'a> Farewell<'a> {
+    fn new(link: &'a Link, towers: &'a Towers, goodbye: v1::Goodbye) -> Self {
+        let over = CancellationToken::new();
+        let search = Box::pin(successor::find(link, towers, goodbye, over.clone()));
+        Self { goodbye, over, search }
+    }
+}
+
+/// Until the search for a successor has ended, if there is one.
+async fn found(farewell: &mut Option<Farewell<'_>>) -> Result<Successor, End> {
+    match farewell {
+        Some(farewell) => farewell.search.as_mut().await,
+        None => pending().await,
+    }
+}
+
+fn is_over(farewell: Option<&Farewell<'_>>) -> bool {
+    farewell.is_some_and(|farewell| farewell.over.is_cancelled())
 }
 
 fn note_connected(link: &Link, tower: &str, welcome: &v1::Welcome) {
@@ -239,23 +257,17 @@ fn note_connected(link: &Link, tower: &str, welcome: &v1::Welcome) {
         LinkState { connected: Some(tower.to_owned()), since_unix_ms: clock::unix_millis(), last_end: None };
 }
 
-fn hello(link: &Link) -> v1::WatchRequest {
-    let mut hello = v1::Hello {
-        node: Some(link.dialer.introduce(&link.node)),
-        scope: link.scope.clone(),
-        feature_level: FEATURE_LEVEL,
-        interest: Some(v1::Interest { all: true, services: Vec::new() }),
-        ..Default::default()
+fn count_end(link: &Link, end: &End) {
+    link.metrics.link_ends.get_or_create(&EndLabels { reason: end.reason() }).inc();
+}
+
+fn note_disconnected(link: &Link, tower: &str, end: &End) {
+    *link.state.lock() = LinkState {
+        connected: None,
+        since_unix_ms: clock::unix_millis(),
+        last_end: Some(format!("{tower}: {end}")),
     };
-    link.mirror.lock().introduce(&mut hello);
-    request(Request::Hello(hello))
 }
 
-fn request(request: Request) -> v1::WatchRequest {
-    v1::WatchRequest { request: Some(request) }
-}
-
-/// Says something, once there is room; what is said before is on its way.
-async fn say(requests: &mpsc::Sender<v1::WatchRequest>, what: Request) -> Result<(), End> {
-    requests.send(request(what)).await.map_err(|_| End::Closed)
-}
+#[cfg(test)]
+mod tests;

@@ -26,6 +26,8 @@ pub struct Metrics {
     pub connects: Counter,
     /// Streams, and attempts at one, that ended.
     pub link_ends: Family<EndLabels, Counter>,
+    /// Streams that took over from one whose Tower had said goodbye, while that still flowed or just after.
+    pub hand_overs: Counter,
     /// Deliveries that were applied.
     pub deliveries: Counter,
     /// Snapshots written.
@@ -98,6 +100,7 @@ impl Metrics {
             registry.register(name, help, metric.clone());
         };
         counter("link_connects", "Streams that a Tower accepted", &metrics.connects);
+        counter("link_hand_overs", "Streams that took over from another", &metrics.hand_overs);
         counter("deliveries", "Deliveries applied", &metrics.deliveries);
         counter("snapshot_writes", "Snapshots written", &metrics.snapshot_writes);
         counter("snapshot_written_bytes", "Bytes of snapshots written", &metrics.snapshot_bytes);

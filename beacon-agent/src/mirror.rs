@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tokio::sync::watch;
 use tower_common::{
+    audience::NodeFacts,
     delivery::{self, Delivery, DeliveryError, Scope},
     digest::Buckets,
     served::Served,
@@ -52,8 +53,8 @@ struct Stream {
     begun: bool,
     /// The sources that are not followed in everything.
     aside: BTreeMap<String, Standing>,
-    /// The sources that Tower is still reading.
-    loading: BTreeSet<String>,
+    /// The store is that of Tower, as of what was said last.
+    equal: bool,
     /// The store differs from Tower's without a reason.
     differs: bool,
     /// Tower can be followed from here in what it could not before: it has read a source as far as the
@@ -108,11 +109,11 @@ pub struct SourceSummary {
 }
 
 impl Mirror {
-    /// An empty mirror of a scope.
-    pub fn new(scope: &str) -> Self {
+    /// An empty mirror of a scope, on this host.
+    pub fn new(scope: &str, node: NodeFacts) -> Self {
         Self {
             store: Store::new(),
-            composer: Composer::new(scope),
+            composer: Composer::new(scope, node),
             composed: watch::Sender::new(Composition::default()),
             uncomposed: Changes::default(),
             stream: Stream::default(),
@@ -210,19 +211,43 @@ impl Mirror {
         self.stream = Stream { tower: welcome.tower, served, ..Stream::default() };
     }
 
+    /// Whether this Tower's delivery, which was staged aside, brings the mirror at least to where it is: the
+    /// stream of the Tower that is followed may then be left without missing anything.
+    pub fn can_go_on_with(&self, welcome: &v1::Welcome, delivery: &Delivery) -> bool {
+        if welcome.tower == self.stream.tower {
+            return delivery.to_revision >= self.revision;
+        }
+        let behind = |offered: &v1::SourceStatus| {
+            standing(self.store.source(&offered.source), offered) == Standing::Ignore
+        };
+        self.store.digest() == delivery.digest || !delivery.transaction.sources.iter().any(behind)
+    }
+
+    /// Goes on with another stream, whose first delivery was staged while this one was still applied.
+    pub fn hand_over(&mut self, welcome: v1::Welcome, delivery: Delivery) {
+        self.begin(welcome);
+        // The start was made for an earlier store. If something differs for that reason it is no failure, but
+        // is asked for.
+        let _ = self.take(delivery, false);
+    }
+
     /// Applies a delivery, to be served with the next [`Mirror::flush`]. Returns whether the store changed.
     ///
     /// # Errors
     /// If the store cannot be made equal to Tower's. The last state is served until another stream has
     /// delivered everything.
     pub fn deliver(&mut self, delivery: Delivery) -> Result<bool, DeliveryError> {
+        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
+        self.take(delivery, compared)
+    }
+
+    /// After a delivery that is `compared`, and made for the store as it is, nothing may differ.
+    fn take(&mut self, delivery: Delivery, compared: bool) -> Result<bool, DeliveryError> {
         let whole = match &delivery.scope {
             Scope::Everything | Scope::Buckets { .. } => true,
             Scope::Changes | Scope::Sources(_) => !self.stream.begun,
         };
-        let compared = matches!(delivery.scope, Scope::Everything | Scope::Buckets { .. });
         let sources = delivery.transaction.sources.clone();
-        self.note_loading(&sources, whole);
         // Who has followed a source on this stream goes on doing so.
         let mut undecided: BTreeSet<String> = BTreeSet::new();
         if whole {
@@ -236,7 +261,9 @@ impl Mirror {
         };
         for offered in &sources {
             let first = !self.stream.begun || newly_read(&offered.source);
-            if first || undecided.contains(&offered.source) {
+            // From an equal store it can be followed as soon as it is as far.
+            let kept = self.stream.equal && self.stream.aside.contains_key(&offered.source);
+            if first || kept || undecided.contains(&offered.source) {
                 self.stand(offered);
             }
         }
@@ -280,7 +307,6 @@ impl Mirror {
         if revision != self.revision {
             return Err(DeliveryError::Gap { from: revision, held: self.revision });
         }
-        self.note_loading(&sources, true);
         self.note_caught_up(&sources);
         let followed = sources.iter().filter(|status| !self.stream.aside.contains_key(&status.source));
         let moved = Transaction { sources: followed.cloned().collect(), ..Transaction::default() };
@@ -303,7 +329,7 @@ impl Mirror {
             revision: self.revision,
             deliveries: self.deliveries,
             resources: self.store.len(),
-            services: composition.clusters.len(),
+            services: composition.clusters.keys().filter(|name| !name.contains('/')).count(),
             refused: refused.collect(),
             sources: self.store.sources().map(source_summary).collect(),
             equal_to_tower: self.at.as_ref().is_some_and(|(tower, _)| *tower == self.stream.tower),
@@ -316,19 +342,6 @@ impl Mirror {
         let unserved = self.store.iter().filter(|held| !served.covers(held.key()));
         let removals = unserved.map(|held| (held.key().clone(), held.origin().clone())).collect();
         self.store.apply(Transaction { removals, ..Transaction::default() })
-    }
-
-    fn note_loading(&mut self, sources: &[v1::SourceStatus], all: bool) {
-        if all {
-            self.stream.loading.clear();
-        }
-        for status in sources {
-            if is_complete(status.state()) {
-                self.stream.loading.remove(&status.source);
-            } else {
-                self.stream.loading.insert(status.source.clone());
-            }
-        }
     }
 
     /// Decides how far a source is followed.
@@ -364,19 +377,33 @@ impl Mirror {
     ) -> Result<(), DeliveryError> {
         let stream = &mut self.stream;
         let equal = delivery::verify(&self.store, revision, digest);
-        if equal.is_ok() && stream.loading.is_empty() {
-            // There is nothing to keep aside.
-            stream.aside.clear();
+        stream.equal = equal.is_ok();
+        if stream.equal {
+            // There is nothing to keep aside, but what a Tower that is behind, or still reading, will yet say.
+            stream.aside.retain(|_, aside| *aside == Standing::Ignore);
+            for offered in sources {
+                if standing(self.store.source(&offered.source), offered) != Standing::Ignore {
+                    stream.aside.remove(&offered.source);
+                }
+            }
             stream.differs = false;
             stream.caught_up = false;
+            self.distrusted = false;
             self.at = Some((stream.tower.clone(), revision));
             self.served = Some(stream.served.clone());
-            let moved = Transaction { sources: sources.to_vec(), ..Transaction::default() };
+            let moved = sources.iter().cloned().map(|mut offered| {
+                if stream.aside.contains_key(&offered.source) {
+                    let held = self.store.source(&offered.source);
+                    offered.position = held.and_then(|held| held.position.clone());
+                }
+                offered
+            });
+            let moved = Transaction { sources: moved.collect(), ..Transaction::default() };
             self.uncomposed.merge(self.store.apply(moved));
         } else {
             self.at = None;
-            // What Tower is still reading, and what is kept from a Tower that is behind, may differ.
-            let explained = !stream.loading.is_empty() || !stream.aside.is_empty();
+            // What is kept from a Tower that is behind, or still reading what is known here, may differ.
+            let explained = !stream.aside.is_empty();
             stream.differs = !explained;
             if !explained && compared {
                 self.distrusted = true;

@@ -14,7 +14,9 @@ use tokio::{
 use tokio_stream::wrappers::UnixListenerStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport::server::TcpIncoming};
-use tower_common::{canonical_scope, snapshot::SnapshotDir, telemetry, tls::Reloading, view::Composition};
+use tower_common::{
+    audience::NodeFacts, canonical_scope, snapshot::SnapshotDir, telemetry, tls::Reloading, view::Composition,
+};
 use tracing::{error, info, warn};
 
 use crate::{
@@ -65,10 +67,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 
 async fn serve(options: &Options) -> anyhow::Result<()> {
     let scope = canonical_scope(&options.scope).to_owned();
-    let mirror = Arc::new(Mutex::new(Mirror::new(&scope)));
     let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
-    let metrics = Metrics::new(&mut registry, mirror.clone());
-    let xds_metrics = xds::Metrics::new(&mut registry);
     // Files that cannot be used do not keep it from starting: it serves from its disk, says what is
     // wrong, and takes them once they are right.
     let tls = options.tls().map_err(anyhow::Error::msg)?.map(Reloading::new);
@@ -78,6 +77,10 @@ async fn serve(options: &Options) -> anyhow::Result<()> {
     }
     let dialer = Dialer::new(tls.clone(), options.node_id.is_some());
     let node = options.node().map_err(anyhow::Error::msg)?;
+    let facts = NodeFacts::from(&dialer.introduce(&node));
+    let mirror = Arc::new(Mutex::new(Mirror::new(&scope, facts)));
+    let metrics = Metrics::new(&mut registry, mirror.clone());
+    let xds_metrics = xds::Metrics::new(&mut registry);
     let link_state = Arc::new(Mutex::default());
     let changed = Arc::new(Notify::new());
     let stopping = CancellationToken::new();

@@ -66,6 +66,9 @@ pub struct Reason {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Changed {
     /// The index of its entry in the event log, which is also what `GET /activity/INDEX` takes. What is asked
-    /// afterwards with `If-Match` has this as its tag.
+    /// afterwards with `If-Match` has this as its tag. If nothing was to be done, the last entry about it.
     pub index: u64,
+    /// For people, such as why nothing was to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

@@ -1,5 +1,7 @@
 //! Deliveries: what Tower sends, put together again, whole or not at all.
 
+mod merge;
+
 use std::collections::BTreeSet;
 
 use tower_proto::v1;
@@ -92,6 +94,9 @@ pub enum DeliveryError {
         /// What has been received.
         held: u64,
     },
+    /// What two deliveries are everything of cannot be told together.
+    #[error("a delivery cannot be made one with that before it")]
+    Apart,
     /// After applying a delivery the store is not what Tower has.
     #[error("the store differs from Tower's at revision {revision}: {held} resources here, {expected} there")]
     Diverged {

@@ -11,9 +11,11 @@
 //!   then the last answer is part of the failure.
 //! - A test that fails shows the last lines of the logs of all it had started ([`log`]).
 
+pub mod ask;
 pub mod authority;
 pub mod beacon;
 pub mod daemon;
+pub mod echo;
 pub mod envoy;
 pub mod files;
 pub mod grpc;
@@ -32,8 +34,10 @@ pub mod tower;
 pub mod upstream;
 pub mod zookeeper;
 
+pub use ask::Ask;
 pub use authority::{Authority, Issued};
 pub use beacon::{Beacon, BeaconOptions, BootstrapOptions, Mode};
+pub use echo::{Echo, Seen};
 pub use envoy::Envoy;
 pub use files::{Endpoint, EndpointFiles};
 pub use grpc::GrpcClient;

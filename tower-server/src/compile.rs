@@ -21,7 +21,7 @@ mod dependencies;
 mod health;
 mod inbound;
 mod limits;
-mod messages;
+pub mod messages;
 mod metadata;
 mod outlier;
 mod patches;
@@ -30,6 +30,10 @@ mod protocol;
 mod rbac;
 mod routes;
 mod tcp;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -60,7 +64,7 @@ pub fn compile(effective: &Effective, service: &str) -> Result<Bundle, Vec<Findi
         let grpc = routes::for_grpc(&host);
         parts.virtual_host(
             service,
-            VirtualHostPart {
+            &VirtualHostPart {
                 virtual_host: patches.apply(PatchKind::VirtualHost, service, canonical(&host)),
                 side: Side::Callers.into(),
                 route_config: String::new(),
@@ -85,16 +89,16 @@ pub fn compile(effective: &Effective, service: &str) -> Result<Bundle, Vec<Findi
 struct Parts(BTreeMap<(i32, String), Vec<u8>>);
 
 impl Parts {
-    fn cluster(&mut self, name: &str, part: ClusterPart) {
-        self.add(Kind::Cluster, name, &part);
+    fn cluster(&mut self, name: &str, part: &ClusterPart) {
+        self.add(Kind::Cluster, name, part);
     }
 
-    fn virtual_host(&mut self, name: &str, part: VirtualHostPart) {
-        self.add(Kind::VirtualHost, name, &part);
+    fn virtual_host(&mut self, name: &str, part: &VirtualHostPart) {
+        self.add(Kind::VirtualHost, name, part);
     }
 
-    fn listener(&mut self, name: &str, part: ListenerPart) {
-        self.add(Kind::Listener, name, &part);
+    fn listener(&mut self, name: &str, part: &ListenerPart) {
+        self.add(Kind::Listener, name, part);
     }
 
     fn secret(&mut self, name: &str, part: &SecretPart) {

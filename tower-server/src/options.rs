@@ -102,6 +102,11 @@ pub struct Options {
     #[arg(long, env = "TOWER_GUARD_HOLD", value_name = "TIME", default_value = "60s")]
     pub guard_hold: Period,
 
+    /// How old a stream gets, give or take half, before its Beacon is sent to the next Tower, so that Towers
+    /// share the load again after one was away
+    #[arg(long, env = "TOWER_STREAM_AGE", value_name = "TIME", default_value = "1h", hide = true)]
+    pub stream_age: Period,
+
     /// Listen beyond loopback without TLS
     #[arg(long, env = "TOWER_INSECURE", value_parser = BoolishValueParser::new())]
     pub insecure: bool,

@@ -18,18 +18,20 @@ use tower_proto::v1;
 use tracing::{error, info};
 
 use crate::{
+    api::{self, AppState, ledger::Ledger, stream::Streams},
+    auth::{connection, first, gate::Credentials},
     fanout::{
         admission::Admission,
         beacons::Beacons,
         body::FetchStart,
-        frame,
         log::{FrameLog, Limits},
         service::{self, Starts, SyncService},
     },
+    fleet::driver,
     grpc,
-    http::{self, AppState},
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
+    registry,
     sources::{self, SourceHandle, spec},
     store_actor::{Ask, GetBuckets, GetStart, HEARTBEAT_INTERVAL, StoreActor},
 };
@@ -40,15 +42,15 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 /// What may be on its way to Beacons that start over: more would only make all of them wait longer.
 const START_BYTES_UNDER_WAY: u64 = 256 << 20;
 
-/// How old a stream gets before its Beacon is sent to the next Tower, so that Towers share the load
-/// again after one was away.
-const STREAM_AGE: Duration = Duration::from_secs(60 * 60);
+/// After so many entries of the event log a checkpoint of what it has come to is kept.
+const CHECKPOINT_EVERY: u64 = 1_000;
 
 /// How long streams have to end when Tower goes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// When Beacons shall come back after a goodbye. They add jitter.
-const RETRY_AFTER: Duration = Duration::from_millis(200);
+/// How long a Beacon that has been said goodbye to may go on following. Less than [`DRAIN_TIMEOUT`], so that
+/// streams end in good order.
+const HAND_OVER: Duration = Duration::from_secs(4);
 
 /// Runs Tower until it is told to stop.
 ///
@@ -70,6 +72,7 @@ async fn serve(
     grpc_runtime: &runtime::Handle,
 ) -> anyhow::Result<()> {
     let scope = canonical_scope(&options.scope).to_owned();
+    let stopping = CancellationToken::new();
     let served = options.served()?;
     info!(serve = ?options.serve, "what Beacons are sent");
     std::fs::create_dir_all(&options.data_dir)
@@ -106,20 +109,45 @@ async fn serve(
         source_metrics,
     )?;
     let sources = Arc::new(sources);
+    let run = format!("{:032x}", rand::rng().random::<u128>());
+    let decided = registry::start(registry::Options {
+        target: options.event_log()?,
+        data_dir: options.data_dir.clone(),
+        scope: scope.clone(),
+        run: run.clone(),
+        checkpoint_every: CHECKPOINT_EVERY,
+        store: store.clone(),
+        hosts: beacons.fleet().clone(),
+    })
+    .await?;
+    actix::spawn(driver::run(driver::Options {
+        registry: decided.clone(),
+        fleet: beacons.fleet().clone(),
+        run: run.clone(),
+        deadline: driver::DEADLINE,
+    }));
+    let ledger = Ledger::new(decided.log()?);
+    ledger.catch_up().await.map_err(|refused| anyhow!("{refused}"))?;
+    first::ensure(&ledger, &options.data_dir).await?;
     let state = AppState {
+        ledger: ledger.clone(),
+        log_target: options.event_log.clone(),
+        streams: Streams::new(stopping.clone()),
         store: store.clone(),
         sources: sources.clone(),
         beacons: beacons.clone(),
         tls: tls.clone(),
         served: served.clone(),
         warn_services: options.warn_services,
-        registry: Arc::new(registry),
+        metrics: Arc::new(registry),
     };
     let http = {
         let state = web::Data::new(state);
-        let http = HttpServer::new(move || App::new().app_data(state.clone()).configure(http::configure))
-            .workers(1)
-            .disable_signals();
+        let credentials = web::Data::new(Credentials::of(ledger));
+        let app = move || {
+            App::new().app_data(state.clone()).app_data(credentials.clone()).configure(api::configure)
+        };
+        let http = HttpServer::new(app).on_connect(connection::note).workers(1).disable_signals();
         match tls.as_ref().filter(|_| !options.http_listen.ip().is_loopback()) {
             Some(tls) => http.bind_rustls_0_23(options.http_listen, server::http_config(tls)),
             None => http.bind(options.http_listen),
@@ -133,15 +161,16 @@ async fn serve(
     let http_handle = http.handle();
 
     let address = grpc_listener.local_addr()?;
-    let stopping = CancellationToken::new();
     let sync = SyncService::new(service::Options {
-        welcome: welcome(&scope, &served),
+        welcome: welcome(run, &scope, &served),
         scope,
         log: log.clone(),
         starts: Arc::new(StoreStarts(store.clone())),
         admission,
         beacons: beacons.clone(),
-        stream_age: STREAM_AGE,
+        stream_age: options.stream_age.0,
+        hand_over: HAND_OVER,
+        stopping: stopping.clone(),
     });
     let grpc = grpc_runtime.spawn(grpc::serve(grpc_listener, tls, beacons, sync, stopping.clone()));
     info!(service = "grpc", %address, "listening");
@@ -153,7 +182,7 @@ async fn serve(
             return Err(anyhow!("the HTTP server stopped"));
         }
     }
-    log.close(goodbye());
+    // Sources and store go on: what happens meanwhile reaches the Beacons that are still here.
     stopping.cancel();
     match tokio::time::timeout(DRAIN_TIMEOUT, grpc).await {
         Ok(Ok(result)) => result.context("the gRPC server failed")?,
@@ -188,22 +217,15 @@ impl Starts for StoreStarts {
     }
 }
 
-fn welcome(scope: &str, served: &Served) -> v1::Welcome {
-    let run: u128 = rand::rng().random();
+fn welcome(run: String, scope: &str, served: &Served) -> v1::Welcome {
     v1::Welcome {
-        tower: format!("{run:032x}"),
+        tower: run,
         feature_level: FEATURE_LEVEL,
         heartbeat_interval_ms: millis(HEARTBEAT_INTERVAL),
         silence_limit_ms: millis(SILENCE_LIMIT),
         scope: scope.to_owned(),
         served: served.to_proto(),
     }
-}
-
-fn goodbye() -> bytes::Bytes {
-    let goodbye =
-        v1::Goodbye { reason: v1::goodbye::Reason::Draining.into(), retry_after_ms: millis(RETRY_AFTER) };
-    frame::framed(&v1::WatchResponse { goodbye: Some(goodbye), ..Default::default() })
 }
 
 fn millis(duration: Duration) -> u32 {

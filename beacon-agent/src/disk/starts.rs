@@ -101,6 +101,8 @@ pub async fn settle(starts: Starts, mirror: Arc<Mutex<Mirror>>, stopping: Cancel
 
 #[cfg(test)]
 mod tests {
+    use tower_common::audience::NodeFacts;
+
     use super::*;
 
     #[test]
@@ -131,7 +133,7 @@ mod tests {
         let starts = Starts::new(dir.path());
         starts.begin();
         let stopping = CancellationToken::new();
-        let mirror = Arc::new(Mutex::new(Mirror::new("")));
+        let mirror = Arc::new(Mutex::new(Mirror::new("", NodeFacts::default())));
         let settling = tokio::spawn(settle(starts.clone(), mirror, stopping.clone()));
         sleep(STEADY * 10).await;
         stopping.cancel();

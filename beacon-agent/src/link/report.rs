@@ -1,8 +1,18 @@
 //! What Tower is told: what this Beacon holds, and what its Envoys made of it.
 
+mod releases;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
 use parking_lot::Mutex;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+use tower_common::view::{Composition, Held};
 use tower_proto::v1;
 
+use self::releases::Releases;
 use crate::{mirror::Mirror, xds::Clients};
 
 /// What a report says of rejections, at most: Tower takes 1 MiB, and many clients may reject at once, each
@@ -15,21 +25,71 @@ const ONE_ERROR_BYTES: usize = 1024;
 /// How many clients are told of.
 const CLIENTS: usize = 1000;
 
+/// Reports are looked at this often, and at once if a client has accepted or rejected something of a release:
+/// an activation waits for that.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How soon after a report the next one may be.
+const SHORTEST: Duration = Duration::from_millis(50);
+
 /// Makes reports, and remembers the last that was sent.
 #[derive(Debug)]
 pub(super) struct Reporter {
     clients: Clients,
+    compositions: watch::Receiver<Composition>,
+    standings: watch::Receiver<u64>,
     last: Option<v1::Report>,
+    /// What the host holds, as far as it was looked at.
+    held: Arc<BTreeMap<Arc<str>, Arc<Held>>>,
+    releases: Releases,
+    /// What became of releases has to be looked at again.
+    stale: bool,
+    /// When it is time for a report, at the latest, and at the soonest.
+    latest: Instant,
+    soonest: Instant,
 }
 
 impl Reporter {
     /// For a new stream, on which nothing has been reported.
-    pub(super) fn new(clients: Clients) -> Self {
-        Self { clients, last: None }
+    pub(super) fn new(clients: Clients, mut compositions: watch::Receiver<Composition>) -> Self {
+        let held = compositions.borrow_and_update().held.clone();
+        let now = Instant::now();
+        Self {
+            standings: clients.release_changes(),
+            clients,
+            compositions,
+            last: None,
+            held,
+            releases: Releases::default(),
+            stale: true,
+            latest: now,
+            soonest: now,
+        }
+    }
+
+    /// Waits until there may be something to report. Nothing is lost if this is dropped.
+    pub(super) async fn due(&mut self) {
+        sleep_until(self.soonest).await;
+        while !self.stale && !self.releases.has_more() {
+            tokio::select! {
+                () = sleep_until(self.latest) => break,
+                Ok(()) = self.standings.changed() => self.stale = true,
+                Ok(()) = self.compositions.changed() => {
+                    let held = self.compositions.borrow_and_update().held.clone();
+                    self.stale = !Arc::ptr_eq(&held, &self.held);
+                    self.held = held;
+                }
+            }
+        }
+        let now = Instant::now();
+        (self.latest, self.soonest) = (now + INTERVAL, now + SHORTEST);
     }
 
     /// The report, if it differs from the last that was sent.
-    pub(super) fn changed(&self, mirror: &Mutex<Mirror>) -> Option<v1::Report> {
+    pub(super) fn changed(&mut self, mirror: &Mutex<Mirror>) -> Option<v1::Report> {
+        if std::mem::take(&mut self.stale) {
+            self.releases.update(&self.clients.releases(&self.held));
+        }
         let clients = bounded(self.clients.reports());
         let mirror = mirror.lock();
         let report = v1::Report {
@@ -39,11 +99,14 @@ impl Reporter {
             clients,
             releases: Vec::new(),
         };
-        (self.last.as_ref() != Some(&report)).then_some(report)
+        let releases = self.releases.news();
+        let same = releases.is_empty() && self.last.as_ref() == Some(&report);
+        (!same).then(|| v1::Report { releases, ..report })
     }
 
     /// Notes that a report has been sent.
-    pub(super) fn sent(&mut self, report: v1::Report) {
+    pub(super) fn sent(&mut self, mut report: v1::Report) {
+        self.releases.sent(std::mem::take(&mut report.releases));
         self.last = Some(report);
     }
 }

@@ -64,6 +64,11 @@ pub struct TokenRequest {
     /// Who or what it is for: the author of what is done with it.
     #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 100))]
     pub name: String,
+    /// A name in client certificates: whoever has such a certificate may do this, and there is no secret. Absent
+    /// for a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 253))]
+    pub certificate: Option<String>,
     /// What it may do.
     #[cfg_attr(feature = "openapi", schema(min_items = 1))]
     pub roles: Vec<Role>,
@@ -88,13 +93,14 @@ pub struct Issued {
     /// What is known of it from here on.
     #[serde(flatten)]
     pub issued: Token,
-    /// What its bearer sends: `Authorization: Bearer …`.
-    pub token: String,
+    /// What its bearer sends: `Authorization: Bearer …`. Absent for a client certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
 }
 
 impl fmt::Debug for Issued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Issued").field("issued", &self.issued).field("token", &"…").finish()
+        f.debug_struct("Issued").field("issued", &self.issued).finish_non_exhaustive()
     }
 }
 
@@ -113,7 +119,7 @@ pub struct Tokens {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Token {
-    /// Its id, which is also the middle of the token itself.
+    /// Its id: the middle of the token itself, or `cert:` and a name in client certificates.
     pub id: String,
     /// Who or what it is for.
     pub name: String,
@@ -136,7 +142,7 @@ pub struct Token {
 pub struct WhoAmI {
     /// The name that is the author of what one does.
     pub name: String,
-    /// `token:ID` or `certificate:NAME`.
+    /// The id of the token, or `cert:` and the name in the client certificate.
     pub credential: String,
     /// What one may do.
     pub roles: Vec<Role>,

@@ -30,6 +30,9 @@ pub struct ActivationRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 31_536_000))]
     pub ttl_seconds: Option<u64>,
+    /// Also if the version was rejected, or gone back from, before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
 }
 
 /// One step of the way: who has the release when it is over, within the audience.
@@ -100,8 +103,26 @@ pub struct Activations {
     pub next: Option<String>,
 }
 
-/// An activation. `GET /activations/{id}`, and what activating, rolling back and setting weights answers, with
-/// 202.
+/// What activating, setting weights, rolling back and aborting answers: 202 if an activation is under way, and
+/// 200 if that was all, or nothing was to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Started {
+    /// The index of the last entry of the log about the service.
+    pub index: u64,
+    /// The number of the version that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// The activation that was started, or is under way already, or was aborted. Absent if none was needed: the
+    /// note says why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activation: Option<Activation>,
+    /// For people, such as why nothing was to be done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// An activation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Activation {

@@ -38,7 +38,7 @@ pub struct Entry {
     pub time_unix_ms: u64,
     /// Who.
     pub author: String,
-    /// By which credential: `token:ID`, `certificate:NAME`, `tower`.
+    /// By which credential: the id of a token, `cert:` and a name in a client certificate, or `tower`.
     pub credential: String,
     /// From where.
     #[serde(default, skip_serializing_if = "String::is_empty")]

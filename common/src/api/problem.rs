@@ -11,7 +11,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
-    /// `urn:tower:problem:CODE`.
+    /// `urn:tower:problem:` and a word for the very case, such as `release-in-use`, or the code.
     #[serde(rename = "type")]
     pub kind: String,
     /// The code in words.
@@ -43,7 +43,24 @@ pub struct Problem {
     /// Of a request that was made from an old state: the entries of the log about the object since then,
     /// the newest first, at most 20.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub since: Vec<super::activity::Entry>,
+    pub since: Vec<Since>,
+}
+
+/// Something that happened since a state was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Since {
+    /// The index of the entry in the log.
+    pub index: u64,
+    /// When.
+    pub time_unix_ms: u64,
+    /// Who.
+    pub author: String,
+    /// The command in a word.
+    pub command: String,
+    /// Why.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
 }
 
 /// Whether a request that failed has changed something.

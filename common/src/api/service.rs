@@ -6,10 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use super::{activation::Activation, problem::Finding, version::Version};
 
+/// Which services Beacons are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Serve {
+    /// All.
+    All,
+    /// None.
+    None,
+    /// Those that are named by `--serve`.
+    List,
+}
+
 /// `GET /services`: a page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Services {
+    /// Which of them Beacons are sent.
+    pub serve: Serve,
+    /// Those that are named by `--serve`, and that no source knows. They may register later.
+    pub unknown: Vec<String>,
     /// The services.
     pub services: Vec<Service>,
     /// The cursor of the next page.
@@ -39,8 +56,14 @@ pub struct Service {
     pub name: String,
     /// How many endpoints are published.
     pub endpoints: u64,
-    /// The ids of the sources that know it.
-    pub sources: Vec<String>,
+    /// Beacons are sent it.
+    pub served: bool,
+    /// The host name by which it is called, besides the one with `.mesh`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// Why it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
     /// Who owns it, by the document that was uploaded last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,

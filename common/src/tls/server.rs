@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use rustls::{
-    ServerConfig,
+    DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme,
+    client::danger::HandshakeSignatureValid,
+    pki_types::{CertificateDer, UnixTime},
     server::{
-        ClientHello, NoClientAuth, ResolvesServerCert, WebPkiClientVerifier, danger::ClientCertVerifier,
+        ClientHello, NoClientAuth, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier,
+        danger::{ClientCertVerified, ClientCertVerifier},
     },
     sign::{CertifiedKey, SingleCertAndKey},
     version::TLS13,
@@ -33,6 +36,8 @@ pub struct ServerFiles {
 pub struct ServerTls {
     /// For gRPC; asks for the client's certificate if there is a CA for them.
     pub grpc: Arc<ServerConfig>,
+    /// Checks certificates of clients, where they are signed by somebody who counts.
+    verifier: Arc<dyn ClientCertVerifier>,
     key: Arc<CertifiedKey>,
     not_after_unix: i64,
 }
@@ -61,10 +66,10 @@ impl TlsFiles for ServerFiles {
         // Each load makes a configuration of its own, and with it new session tickets: nobody resumes
         // past a CA that was taken away.
         let mut grpc = ServerConfig::builder_with_protocol_versions(&[&TLS13])
-            .with_client_cert_verifier(verifier)
+            .with_client_cert_verifier(verifier.clone())
             .with_cert_resolver(Arc::new(SingleCertAndKey::from((*key).clone())));
         grpc.alpn_protocols = vec![b"h2".to_vec()];
-        Ok(ServerTls { grpc: Arc::new(grpc), key, not_after_unix })
+        Ok(ServerTls { grpc: Arc::new(grpc), verifier, key, not_after_unix })
     }
 
     fn not_after_unix(made: &ServerTls) -> Option<i64> {
@@ -86,11 +91,16 @@ pub(super) fn earliest_end(file: &TlsFile, key: &CertifiedKey) -> Result<i64, Tl
     Ok(end)
 }
 
-/// A configuration for HTTP, which takes the newest certificate at each handshake, and asks for none.
+/// A configuration for HTTP, which takes the newest files at each handshake. If there is a CA for clients they
+/// are asked for a certificate, and let in without one, too: who may do what is not decided here.
 pub fn http_config(tls: &Reloading<ServerFiles>) -> ServerConfig {
-    ServerConfig::builder_with_protocol_versions(&[&TLS13])
-        .with_no_client_auth()
-        .with_cert_resolver(Arc::new(Newest(tls.clone())))
+    let newest = Arc::new(Newest(tls.clone()));
+    let config = ServerConfig::builder_with_protocol_versions(&[&TLS13]);
+    let mut config = config.with_client_cert_verifier(newest.clone()).with_cert_resolver(newest);
+    // Nobody resumes past a CA that was taken away.
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config
 }
 
 #[derive(Debug)]
@@ -99,6 +109,59 @@ struct Newest(Reloading<ServerFiles>);
 impl ResolvesServerCert for Newest {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.0.current().ok()?.key.clone())
+    }
+}
+
+impl Newest {
+    fn verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, rustls::Error> {
+        let current = self.0.current().map_err(rustls::Error::General)?;
+        Ok(current.verifier.clone())
+    }
+}
+
+impl ClientCertVerifier for Newest {
+    fn offer_client_auth(&self) -> bool {
+        self.verifier().is_ok_and(|verifier| verifier.offer_client_auth())
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        // They may change, and nobody needs them.
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        self.verifier()?.verify_client_cert(end_entity, intermediates, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier()?.verify_tls12_signature(message, cert, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.verifier()?.verify_tls13_signature(message, cert, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.verifier().map(|verifier| verifier.supported_verify_schemes()).unwrap_or_default()
     }
 }
 

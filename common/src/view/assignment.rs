@@ -1,26 +1,32 @@
-//! A service's ClusterLoadAssignment, from its endpoints.
+//! A cluster's ClusterLoadAssignment, from the endpoints of a service.
 //!
 //! Whatever a source says, what comes out here is accepted by Envoy and gRPC: one bad endpoint in a
 //! response would cost its neighbours their update.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
+use prost::Message;
 use tower_proto::{
     envoy::{
         envoy::config::{
             core::v3::{
-                Address, HealthStatus, Locality, SocketAddress, address, socket_address::PortSpecifier,
+                Address, HealthStatus, Locality, Metadata, SocketAddress, address,
+                socket_address::PortSpecifier,
             },
             endpoint::v3::{
                 ClusterLoadAssignment, Endpoint, LbEndpoint, LocalityLbEndpoints, lb_endpoint::HostIdentifier,
             },
         },
-        google::protobuf::UInt32Value,
+        google::protobuf::{Struct, UInt32Value, Value, value::Kind},
     },
     v1,
 };
 
-use super::XdsResource;
+use super::{XdsResource, release::Endpoints};
+use crate::audience::NodeFacts;
 
 /// Weights of a service that are not all whole numbers are multiplied by this, and rounded.
 const WEIGHT_SCALE: f64 = 1000.0;
@@ -28,14 +34,53 @@ const WEIGHT_SCALE: f64 = 1000.0;
 /// The sum of the weights of an assignment, at most (Envoy's documentation of `load_balancing_weight`).
 const MAX_TOTAL_WEIGHT: f64 = u32::MAX as f64;
 
-/// The assignment of a service. Endpoints with a port name are left out: they are not what the service's
-/// name stands for. Endpoints that no client would accept are left out as well; a source reports them.
+/// The label of an endpoint with the port on which an Envoy stands in front of it, which is dialled instead of
+/// its own.
+pub const INBOUND_PORT: &str = "tower.inbound";
+
+/// The label with how that Envoy speaks TLS: `permissive`, `strict` or `off`.
+pub const INBOUND_TLS: &str = "tower.inbound.tls";
+
+/// The key and value in an endpoint's metadata `envoy.transport_socket_match` if it is to be called by TLS.
+/// A cluster's `transport_socket_matches` look for them.
+pub const TLS_MATCH: (&str, &str) = ("tls", "on");
+
+/// The assignment of an Envoy's neighbours, from that of their service: under another name, and all endpoints
+/// alike, because an Envoy refuses ranks there. `None` if it cannot be read.
+pub fn local(name: &str, service: &XdsResource) -> Option<XdsResource> {
+    let mut assignment = ClusterLoadAssignment::decode(service.body.clone()).ok()?;
+    name.clone_into(&mut assignment.cluster_name);
+    assignment.endpoints.iter_mut().for_each(|group| group.priority = 0);
+    Some(XdsResource::new(name, &assignment))
+}
+
+/// An assignment, and what it comes to.
+pub(super) struct Assembled {
+    pub(super) resource: XdsResource,
+    /// Whether there is an endpoint that gets traffic.
+    pub(super) in_service: bool,
+}
+
+/// The assignment of a service's default cluster. Endpoints with a port name are left out: they are not what
+/// the service's name stands for.
 pub fn assignment<'a>(service: &str, endpoints: impl Iterator<Item = &'a v1::Endpoint>) -> XdsResource {
+    assemble(service, endpoints, None, &NodeFacts::default()).resource
+}
+
+/// The assignment of a cluster, of these endpoints or, of those, the ones that it wants. Endpoints that no
+/// client would accept are left out; a source reports them.
+pub(super) fn assemble<'a>(
+    cluster: &str,
+    endpoints: impl Iterator<Item = &'a v1::Endpoint>,
+    wanted: Option<&Endpoints>,
+    node: &NodeFacts,
+) -> Assembled {
     let mut usable: BTreeMap<(IpAddr, u16), &v1::Endpoint> = BTreeMap::new();
-    for endpoint in endpoints.filter(|endpoint| endpoint.port_name.is_empty()) {
+    for endpoint in endpoints.filter(|endpoint| is_wanted(endpoint, wanted)) {
         let (Ok(ip), Ok(port @ 1..)) = (endpoint.address.parse(), u16::try_from(endpoint.port)) else {
             continue;
         };
+        let port = inbound_port(endpoint).unwrap_or(port);
         // Two sources may know the same endpoint. The better state wins: one of them knows more.
         usable
             .entry((ip, port))
@@ -47,18 +92,63 @@ pub fn assignment<'a>(service: &str, endpoints: impl Iterator<Item = &'a v1::End
             .or_insert(endpoint);
     }
     let scale = weight_scale(usable.values().map(|endpoint| weight(endpoint)));
-    let mut localities: BTreeMap<[&str; 3], Vec<LbEndpoint>> = BTreeMap::new();
+    let ranked = wanted.is_some_and(|wanted| wanted.ranked);
+    let mut localities: BTreeMap<(u32, [&str; 3]), Vec<LbEndpoint>> = BTreeMap::new();
     for ((ip, port), endpoint) in &usable {
         let locality = endpoint.locality.as_ref();
         let locality = locality.map_or([""; 3], |l| [&l.region, &l.zone, &l.sub_zone]);
-        localities.entry(locality).or_default().push(lb_endpoint(*ip, *port, endpoint, scale));
+        let rank = if ranked { rank(locality, node) } else { 0 };
+        localities.entry((rank, locality)).or_default().push(lb_endpoint(*ip, *port, endpoint, scale));
     }
+    // gRPC rejects priorities with gaps.
+    let ranks: BTreeSet<u32> = localities.keys().map(|(rank, _)| *rank).collect();
+    let priorities: BTreeMap<u32, u32> = ranks.into_iter().zip(0..).collect();
+    let group = |((rank, locality), hosts)| group(priorities[&rank], locality, hosts);
     let assignment = ClusterLoadAssignment {
-        cluster_name: service.to_owned(),
-        endpoints: localities.into_iter().map(|(locality, hosts)| group(locality, hosts)).collect(),
+        cluster_name: cluster.to_owned(),
+        endpoints: localities.into_iter().map(group).collect(),
         ..Default::default()
     };
-    XdsResource::new(service, &assignment)
+    let in_service = usable.values().any(|endpoint| preference(health(endpoint)) < OUT_OF_SERVICE);
+    Assembled { resource: XdsResource::new(cluster, &assignment), in_service }
+}
+
+fn is_wanted(endpoint: &v1::Endpoint, wanted: Option<&Endpoints>) -> bool {
+    let Some(wanted) = wanted else { return endpoint.port_name.is_empty() };
+    endpoint.port_name == wanted.port_name
+        && wanted.labels.iter().all(|(key, value)| endpoint.labels.get(key) == Some(value))
+}
+
+/// Where an endpoint's Envoy listens, if it has one. The label is about the main port.
+fn inbound_port(endpoint: &v1::Endpoint) -> Option<u16> {
+    let port = endpoint.labels.get(INBOUND_PORT).filter(|_| endpoint.port_name.is_empty())?;
+    port.parse().ok().filter(|port| *port > 0)
+}
+
+/// What tells an Envoy to speak TLS to an endpoint.
+fn metadata(endpoint: &v1::Endpoint) -> Option<Metadata> {
+    inbound_port(endpoint)?;
+    match endpoint.labels.get(INBOUND_TLS)?.as_str() {
+        "permissive" | "strict" => {}
+        _ => return None,
+    }
+    let (key, value) = TLS_MATCH;
+    let value = Value { kind: Some(Kind::StringValue(value.to_owned())) };
+    // Maps of one entry have one encoding only.
+    let fields = Struct { fields: [(key.to_owned(), value)].into() };
+    let filter_metadata = [("envoy.transport_socket_match".to_owned(), fields)].into();
+    Some(Metadata { filter_metadata, ..Default::default() })
+}
+
+/// How far an endpoint is from the host: in its zone, in its region, elsewhere.
+fn rank([region, zone, _]: [&str; 3], node: &NodeFacts) -> u32 {
+    if !zone.is_empty() && zone == node.zone {
+        0
+    } else if !region.is_empty() && region == node.region() {
+        1
+    } else {
+        2
+    }
 }
 
 /// How Envoy is told about an endpoint's state. One without weight gets no new requests, which is what
@@ -75,11 +165,14 @@ fn health(endpoint: &v1::Endpoint) -> HealthStatus {
     }
 }
 
+/// The preference of what gets no traffic.
+const OUT_OF_SERVICE: u8 = 2;
+
 fn preference(status: HealthStatus) -> u8 {
     match status {
         HealthStatus::Unknown | HealthStatus::Healthy => 0,
         HealthStatus::Degraded => 1,
-        HealthStatus::Draining => 2,
+        HealthStatus::Draining => OUT_OF_SERVICE,
         HealthStatus::Unhealthy | HealthStatus::Timeout => 3,
     }
 }
@@ -114,11 +207,15 @@ fn lb_endpoint(ip: IpAddr, port: u16, endpoint: &v1::Endpoint, scale: f64) -> Lb
         })),
         health_status: health(endpoint).into(),
         load_balancing_weight: Some(UInt32Value { value: scaled }),
-        ..Default::default()
+        metadata: metadata(endpoint),
     }
 }
 
-fn group([region, zone, sub_zone]: [&str; 3], lb_endpoints: Vec<LbEndpoint>) -> LocalityLbEndpoints {
+fn group(
+    priority: u32,
+    [region, zone, sub_zone]: [&str; 3],
+    lb_endpoints: Vec<LbEndpoint>,
+) -> LocalityLbEndpoints {
     let weights = lb_endpoints.iter().filter_map(|host| host.load_balancing_weight);
     // gRPC ignores a locality without a weight.
     let weight = weights.map(|weight| weight.value).fold(0, u32::saturating_add);
@@ -129,93 +226,11 @@ fn group([region, zone, sub_zone]: [&str; 3], lb_endpoints: Vec<LbEndpoint>) -> 
             sub_zone: sub_zone.to_owned(),
         }),
         lb_endpoints,
+        priority,
         load_balancing_weight: Some(UInt32Value { value: weight }),
         ..Default::default()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use prost::Message;
-
-    use super::*;
-
-    fn endpoint(address: &str, port: u32) -> v1::Endpoint {
-        v1::Endpoint { address: address.into(), port, ..Default::default() }
-    }
-
-    fn compose(endpoints: &[v1::Endpoint]) -> ClusterLoadAssignment {
-        ClusterLoadAssignment::decode(assignment("web", endpoints.iter()).body).unwrap()
-    }
-
-    fn weights(values: &[f64]) -> Vec<(u32, HealthStatus)> {
-        let endpoints: Vec<_> = (1..)
-            .zip(values)
-            .map(|(port, weight)| v1::Endpoint { weight: Some(*weight), ..endpoint("10.0.0.1", port) })
-            .collect();
-        let hosts = compose(&endpoints).endpoints.remove(0).lb_endpoints;
-        hosts.iter().map(|h| (h.load_balancing_weight.unwrap().value, h.health_status())).collect()
-    }
-
-    #[test]
-    fn no_endpoints_make_an_empty_assignment() {
-        let composed = compose(&[]);
-        assert_eq!(composed.cluster_name, "web");
-        assert!(composed.endpoints.is_empty());
-    }
-
-    #[test]
-    fn weights_become_whole_numbers_of_at_least_one() {
-        use HealthStatus::{Draining, Unknown};
-        assert_eq!(weights(&[1.0, 3.0]), [(1, Unknown), (3, Unknown)]);
-        assert_eq!(weights(&[0.5, 2.0]), [(500, Unknown), (2000, Unknown)]);
-        assert_eq!(weights(&[0.000_01, 1.5]), [(1, Unknown), (1500, Unknown)]);
-        assert_eq!(weights(&[0.0, -1.0, f64::NAN]), [(1, Draining), (1, Draining), (1, Unknown)]);
-    }
-
-    #[test]
-    fn endpoints_that_no_client_accepts_are_left_out() {
-        let named = v1::Endpoint { port_name: "admin".into(), ..endpoint("10.0.0.3", 3) };
-        let composed = compose(&[
-            endpoint("host.example", 1),
-            endpoint("10.0.0.1", 0),
-            endpoint("10.0.0.2", 70_000),
-            named,
-        ]);
-        assert!(composed.endpoints.is_empty());
-    }
-
-    #[test]
-    fn an_endpoint_known_twice_is_there_once_in_its_better_state() {
-        let mut down = endpoint("2001:DB8::1", 80);
-        down.set_state(v1::endpoint::State::Down);
-        let composed = compose(&[down, endpoint("2001:db8:0::1", 80)]);
-        let hosts = &composed.endpoints[0].lb_endpoints;
-        assert_eq!(hosts.len(), 1);
-        assert_eq!(hosts[0].health_status(), HealthStatus::Unknown);
-    }
-
-    #[test]
-    fn zones_become_localities_with_weights() {
-        let zoned = |zone: &str, port| v1::Endpoint {
-            locality: Some(v1::Locality { zone: zone.into(), ..Default::default() }),
-            ..endpoint("10.0.0.1", port)
-        };
-        let composed = compose(&[zoned("b", 1), zoned("a", 2), zoned("b", 3), endpoint("10.0.0.1", 4)]);
-        let found: Vec<_> = composed
-            .endpoints
-            .iter()
-            .map(|l| (l.locality.as_ref().unwrap().zone.as_str(), l.load_balancing_weight.unwrap().value))
-            .collect();
-        assert_eq!(found, [("", 1), ("a", 1), ("b", 2)]);
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_the_weights_their_sum_fits(values in prop::collection::vec(any::<f64>(), 1..50)) {
-            let sum = weights(&values).iter().map(|(weight, _)| u64::from(*weight)).sum::<u64>();
-            prop_assert!(sum <= u64::from(u32::MAX));
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,14 @@
 //! Keeps a [`Composition`] in step with a store, at the cost of what changed.
+//!
+//! A service without an assignment has the default cluster and routes. One with an assignment has what the
+//! release that this host is given says; releases that are not served are not decoded. What cannot be
+//! evaluated (an audience with a new term, a release with a missing part) leaves the service with the release
+//! that it has, and is told.
+
+mod assigned;
+mod holding;
+mod layers;
+mod pieces;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,52 +18,92 @@ use std::{
 use prost::Message;
 use tower_proto::v1;
 
+pub use self::assigned::evaluate;
+use self::{
+    assigned::{Assigned, Before, decide},
+    layers::{Index, Names, drop_others, set},
+};
 use super::{
     Composition, XdsResource,
-    assignment::assignment,
+    assignment::assemble,
     cluster::default_cluster,
     domains::{DomainError, Domains, claim_of, domain_of},
-    route::default_virtual_host,
+    release::{Release, Side},
 };
 use crate::{
+    audience::NodeFacts,
     resource::ResourceKey,
     store::{Changes, Store},
 };
 
-/// Builds the composition of one scope.
+/// Builds the composition of one scope, as one host sees it.
 #[derive(Debug, Default)]
 pub struct Composer {
     scope: Arc<str>,
+    node: NodeFacts,
     composition: Composition,
     domains: Domains,
+    /// The services with an assignment.
+    assigned: BTreeMap<Arc<str>, Assigned>,
+    /// What services have that serve a release.
+    names: BTreeMap<Arc<str>, Names>,
+    /// Clusters whose endpoints are discovered, of which none is in service.
+    empty: BTreeSet<Arc<str>>,
+    /// Services by whose endpoints other services' clusters are filled.
+    lenders: Index,
+    /// Clusters by whose weights routes divide traffic.
+    weighed: Index,
+    /// Services that are called by this host's own otherwise than they say.
+    called: Index,
+}
+
+/// What an update has found to be done.
+#[derive(Debug, Default)]
+struct Work {
+    /// Services that have to be looked at, and whether their releases may be others.
+    services: BTreeMap<Arc<str>, bool>,
+    /// Services whose routes have to be composed.
+    pieces: BTreeSet<Arc<str>>,
+    changed: bool,
 }
 
 impl Composer {
-    /// For this scope, starting with nothing.
-    pub fn new(scope: &str) -> Self {
-        Self { scope: scope.into(), ..Self::default() }
+    /// For a host in this scope, starting with nothing.
+    pub fn new(scope: &str, node: NodeFacts) -> Self {
+        Self { scope: scope.into(), node, ..Self::default() }
+    }
+
+    /// What a host would be served of a store, as in a preview.
+    pub fn of_store(scope: &str, node: NodeFacts, store: &Store) -> Self {
+        let mut composer = Self::new(scope, node);
+        let upserted = store.iter().map(|resource| resource.key().clone()).collect();
+        composer.update(store, &Changes { upserted, ..Changes::default() });
+        composer
     }
 
     /// Brings the composition in step with a store to which these changes have been applied. Returns
     /// whether the composition is a different one now.
     pub fn update(&mut self, store: &Store, changes: &Changes) -> bool {
-        let services: BTreeSet<&Arc<str>> =
-            changes.keys().filter(|key| self.is_served(key)).map(|key| &key.service).collect();
-        let mut changed = false;
-        for service in services {
-            let claim = claim_of(store, &self.scope, service);
-            // A name that cannot be a host name is no name of a cluster either: `*` and `xdstp:` mean
-            // something in xDS, and one such cluster costs a client all others.
-            let named = claim.is_some() && domain_of(service).is_ok();
-            changed |= self.update_cluster(store, service, named);
-            for affected in self.domains.claim(service, claim) {
-                changed |= self.update_virtual_host(&affected);
-            }
+        let mut work = self.work(changes);
+        for (service, _) in work.services.clone().into_iter().filter(|(_, reassigned)| *reassigned) {
+            self.assign(store, &service, &mut work);
         }
+        let mut endpoints = Endpoints::default();
+        for service in work.services.clone().keys() {
+            self.update_service(store, service, &mut endpoints, &mut work);
+        }
+        for service in &work.pieces {
+            work.changed |= self.update_piece(service);
+        }
+        for service in work.services.keys().chain(&work.pieces) {
+            work.changed |= self.update_held(service);
+        }
+        let composition = &mut self.composition;
+        composition.socket_secrets = composition.secrets.clone();
         let complete = store.is_complete();
-        changed |= complete != self.composition.complete;
-        self.composition.complete = complete;
-        changed
+        work.changed |= complete != composition.complete;
+        composition.complete = complete;
+        work.changed
     }
 
     /// What has been composed. Cheap to clone.
@@ -66,191 +116,200 @@ impl Composer {
         self.domains.refused()
     }
 
-    /// Other kinds are made by a compiler for services with documents, or unknown to this build: kept in
-    /// the store, not served.
-    fn is_served(&self, key: &ResourceKey) -> bool {
-        let kinds = [v1::Kind::Endpoint, v1::Kind::Service].map(i32::from);
-        key.scope == self.scope && kinds.contains(&key.kind)
+    /// Whom changes concern. Kinds that are unknown to this build, and other scopes, are kept in the store,
+    /// and not served.
+    fn work(&self, changes: &Changes) -> Work {
+        let mut work = Work::default();
+        for key in changes.keys().filter(|key| key.scope == self.scope) {
+            let ResourceKey { kind, service, .. } = key;
+            let reassigned = match v1::Kind::try_from(*kind) {
+                Ok(v1::Kind::Endpoint) => {
+                    for borrower in self.lenders.of(service) {
+                        work.services.entry(borrower.clone()).or_default();
+                    }
+                    false
+                }
+                Ok(v1::Kind::Service) => false,
+                Ok(
+                    v1::Kind::Assignment
+                    | v1::Kind::Cluster
+                    | v1::Kind::VirtualHost
+                    | v1::Kind::Listener
+                    | v1::Kind::SecretReference
+                    | v1::Kind::Extension,
+                ) => true,
+                Ok(v1::Kind::Unspecified | v1::Kind::Runtime | v1::Kind::AppConfig) | Err(_) => continue,
+            };
+            *work.services.entry(service.clone()).or_default() |= reassigned;
+        }
+        work
     }
 
-    fn update_cluster(&mut self, store: &Store, service: &Arc<str>, there: bool) -> bool {
-        let cluster = there.then(|| default_cluster(service));
-        let endpoints = there.then(|| {
-            let endpoints: Vec<v1::Endpoint> = store
-                .of_service(&self.scope, v1::Kind::Endpoint, service)
-                .filter_map(|resource| v1::Endpoint::decode(resource.body().clone()).ok())
-                .collect();
-            assignment(service, endpoints.iter())
-        });
-        let Composition { clusters, assignments, .. } = &mut self.composition;
-        set(clusters, service, cluster) | set(assignments, service, endpoints)
-    }
-
-    fn update_domain(&mut self, service: &Arc<str>, granted: Option<&str>) {
-        // A service has one domain at most, and it is its name in lower case.
-        let domain = service.to_ascii_lowercase();
-        let domains = &mut self.composition.domains;
-        let held = domains.get(domain.as_str()) == Some(service);
-        match granted {
-            Some(_) if !held => {
-                Arc::make_mut(domains).insert(domain.into(), service.clone());
-            }
-            None if held => {
-                Arc::make_mut(domains).remove(domain.as_str());
-            }
-            Some(_) | None => {}
+    /// Decides which release a service has.
+    fn assign(&mut self, store: &Store, service: &Arc<str>, work: &mut Work) {
+        let before = match self.assigned.get(service) {
+            Some(assigned) => Before::Assigned(assigned),
+            None if self.composition.clusters.contains_key(service) => Before::Default,
+            None => Before::Nothing,
+        };
+        let now = decide(store, &self.scope, service, &self.node, before);
+        let before = match now {
+            Some(now) => self.assigned.insert(service.clone(), now),
+            None => self.assigned.remove(service),
+        };
+        let before = before.and_then(|assigned| assigned.release);
+        let now = self.release(service);
+        let lenders = |release: &Option<Arc<Release>>| release.iter().flat_map(|r| r.lenders()).collect();
+        self.lenders.change(service, &lenders(&before), &lenders(&now));
+        let weighed = |release: &Option<Arc<Release>>| {
+            let hosts = release.iter().filter_map(|release| release.host.as_ref());
+            hosts.flat_map(|host| host.weighed.iter().cloned()).collect()
+        };
+        self.weighed.change(service, &weighed(&before), &weighed(&now));
+        if self.node.runs(service) {
+            let called = |release: &Option<Arc<Release>>| -> BTreeSet<Arc<str>> {
+                let parts = release.iter().flat_map(|release| &release.dependencies);
+                parts.map(|part| part.service.as_str().into()).collect()
+            };
+            let (before, now) = (called(&before), called(&now));
+            self.called.change(service, &before, &now);
+            work.pieces.extend(before.into_iter().chain(now));
         }
     }
 
-    fn update_virtual_host(&mut self, service: &Arc<str>) -> bool {
-        let granted = self.domains.granted(service);
-        self.update_domain(service, granted.as_deref());
-        let host = granted.map(|domain| default_virtual_host(service, &domain));
-        set(&mut self.composition.virtual_hosts, service, host)
+    /// The release that a service is served from; `None` is the release "default".
+    fn release(&self, service: &str) -> Option<Arc<Release>> {
+        self.assigned.get(service)?.release.clone()
+    }
+
+    /// Brings everything of a service in step but its routes.
+    fn update_service(
+        &mut self,
+        store: &Store,
+        service: &Arc<str>,
+        endpoints: &mut Endpoints,
+        work: &mut Work,
+    ) {
+        let claim = claim_of(store, &self.scope, service);
+        // A name that cannot be a host name is no name of a cluster either: `*` and `xdstp:` mean
+        // something in xDS, and one such cluster costs a client all others.
+        let named = claim.is_some() && domain_of(service).is_ok();
+        let release = self.release(service);
+        let names = match &release {
+            Some(release) if named => self.update_release(store, release, service, endpoints, work),
+            None if named => {
+                self.set_cluster(service, default_cluster(service), work);
+                let all = endpoints.of(store, &self.scope, service);
+                let assembled = assemble(service, all.iter(), None, &self.node);
+                work.changed |= set(&mut self.composition.assignments, service, Some(assembled.resource));
+                self.note_empty(service, !assembled.in_service, work);
+                Names::of_default(service)
+            }
+            Some(_) | None => Names::default(),
+        };
+        self.keep_names(service, names, release.is_some() && named, work);
+        work.pieces.insert(service.clone());
+        work.pieces.extend(self.domains.claim(service, claim));
+    }
+
+    /// Brings everything of a service in step that its release says, but its routes.
+    fn update_release(
+        &mut self,
+        store: &Store,
+        release: &Release,
+        service: &Arc<str>,
+        endpoints: &mut Endpoints,
+        work: &mut Work,
+    ) -> Names {
+        let here = self.node.runs(service);
+        let served = |side: Side| side == Side::Callers || here;
+        let mut names = Names::default();
+        for cluster in release.clusters.iter().filter(|cluster| served(cluster.side)) {
+            let name = &cluster.resource.name;
+            names.clusters.insert(name.clone());
+            self.set_cluster(name, cluster.resource.clone(), work);
+            if let Some(wanted) = &cluster.endpoints {
+                names.assignments.insert(name.clone());
+                let all = endpoints.of(store, &self.scope, &wanted.of);
+                let assembled = assemble(name, all.iter(), Some(wanted), &self.node);
+                work.changed |= set(&mut self.composition.assignments, name, Some(assembled.resource));
+                self.note_empty(name, !assembled.in_service, work);
+            }
+        }
+        let Composition { listeners, route_configs, secrets, .. } = &mut self.composition;
+        let all = [
+            (listeners, &release.listeners, &mut names.listeners),
+            (route_configs, &release.routes, &mut names.routes),
+            (secrets, &release.secrets, &mut names.secrets),
+        ];
+        for (layer, resources, names) in all {
+            for (_, resource) in resources.iter().filter(|(side, _)| served(*side)) {
+                names.insert(resource.name.clone());
+                work.changed |= set(layer, &resource.name, Some(resource.clone()));
+            }
+        }
+        names
+    }
+
+    /// Takes away what a service has no more.
+    fn keep_names(&mut self, service: &Arc<str>, now: Names, of_release: bool, work: &mut Work) {
+        let before = self.names.remove(service).unwrap_or_else(|| Names::of_default(service));
+        let composition = &mut self.composition;
+        work.changed |= drop_others(&mut composition.clusters, &before.clusters, &now.clusters)
+            | drop_others(&mut composition.assignments, &before.assignments, &now.assignments)
+            | drop_others(&mut composition.listeners, &before.listeners, &now.listeners)
+            | drop_others(&mut composition.route_configs, &before.routes, &now.routes)
+            | drop_others(&mut composition.secrets, &before.secrets, &now.secrets);
+        for gone in before.assignments.difference(&now.assignments) {
+            // Of a cluster that brings its own endpoints nothing is known.
+            self.note_empty(gone, false, work);
+        }
+        for gone in before.clusters.difference(&now.clusters) {
+            work.pieces.extend(self.weighed.of(gone).cloned());
+        }
+        if of_release {
+            self.names.insert(service.clone(), now);
+        }
+    }
+
+    fn set_cluster(&mut self, name: &Arc<str>, cluster: XdsResource, work: &mut Work) {
+        if !self.composition.clusters.contains_key(name) {
+            work.pieces.extend(self.weighed.of(name).cloned());
+        }
+        work.changed |= set(&mut self.composition.clusters, name, Some(cluster));
+    }
+
+    /// Notes whether no endpoint of a cluster is in service.
+    fn note_empty(&mut self, cluster: &Arc<str>, empty: bool, work: &mut Work) {
+        let changed = if empty { self.empty.insert(cluster.clone()) } else { self.empty.remove(cluster) };
+        if changed {
+            work.pieces.extend(self.weighed.of(cluster).cloned());
+        }
     }
 }
 
-fn set(
-    layer: &mut Arc<BTreeMap<Arc<str>, XdsResource>>,
-    name: &Arc<str>,
-    resource: Option<XdsResource>,
-) -> bool {
-    if layer.get(name).map(|held| held.version) == resource.as_ref().map(|new| new.version) {
-        return false;
+/// Services' endpoints, decoded once in an update.
+#[derive(Debug, Default)]
+struct Endpoints {
+    last: Option<(Arc<str>, Vec<v1::Endpoint>)>,
+}
+
+impl Endpoints {
+    fn of(&mut self, store: &Store, scope: &str, service: &Arc<str>) -> &[v1::Endpoint] {
+        if self.last.as_ref().is_none_or(|(held, _)| held != service) {
+            let resources = store.of_service(scope, v1::Kind::Endpoint, service);
+            let endpoints = resources.filter_map(|r| v1::Endpoint::decode(r.body().clone()).ok());
+            self.last = Some((service.clone(), endpoints.collect()));
+        }
+        self.last.as_ref().map_or(&[], |(_, endpoints)| endpoints)
     }
-    let layer = Arc::make_mut(layer);
-    match resource {
-        Some(resource) => layer.insert(name.clone(), resource),
-        None => layer.remove(name),
-    };
-    true
 }
 
 #[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-    use tower_proto::envoy::envoy::config::endpoint::v3::ClusterLoadAssignment;
-
-    use super::*;
-    use crate::{
-        resource::{Origin, Resource},
-        store::Transaction,
-    };
-
-    struct World {
-        store: Store,
-        composer: Composer,
-    }
-
-    impl World {
-        fn new() -> Self {
-            Self { store: Store::new(), composer: Composer::new("") }
-        }
-
-        fn apply(&mut self, transaction: Transaction) -> bool {
-            let changes = self.store.apply(transaction);
-            self.composer.update(&self.store, &changes)
-        }
-
-        fn add(&mut self, resource: Resource) -> bool {
-            self.apply(Transaction { upserts: vec![resource], ..Default::default() })
-        }
-
-        fn remove(&mut self, resource: &Resource) -> bool {
-            let gone = Origin { source: "zk".into(), index: 99 };
-            let removals = vec![(resource.key().clone(), gone)];
-            self.apply(Transaction { removals, ..Default::default() })
-        }
-
-        fn hosts(&self) -> Vec<&str> {
-            self.composer.composition().virtual_hosts.keys().map(|name| &**name).collect()
-        }
-
-        fn members(&self, service: &str) -> Option<usize> {
-            let held = self.composer.composition().assignments.get(service)?;
-            let assignment = ClusterLoadAssignment::decode(held.body.clone()).unwrap();
-            Some(assignment.endpoints.iter().map(|locality| locality.lb_endpoints.len()).sum())
-        }
-    }
-
-    fn endpoint(service: &str, address: &str) -> Resource {
-        let body = v1::Endpoint { address: address.into(), port: 80, ..Default::default() };
-        let key = ResourceKey::new("", v1::Kind::Endpoint, service, address);
-        Resource::new(key, Origin { source: "zk".into(), index: 5 }, body.encode_to_vec().into())
-    }
-
-    fn service(name: &str, since: u64) -> Resource {
-        let key = ResourceKey::new("", v1::Kind::Service, name, "zk");
-        let body = v1::Service { since }.encode_to_vec();
-        Resource::new(key, Origin { source: "zk".into(), index: 1 }, body.into())
-    }
-
-    #[test]
-    fn a_service_is_served_from_its_first_sign_of_life_to_its_last() {
-        let mut world = World::new();
-        assert!(world.add(service("web", 1)));
-        assert_eq!((world.hosts(), world.members("web")), (vec!["web"], Some(0)));
-        assert!(world.add(endpoint("web", "10.0.0.1")));
-        assert_eq!(world.members("web"), Some(1));
-        assert!(!world.remove(&service("web", 1)), "its endpoint is still there");
-        assert_eq!((world.hosts(), world.members("web")), (vec!["web"], Some(1)));
-        assert!(world.remove(&endpoint("web", "10.0.0.1")));
-        assert_eq!((world.hosts(), world.members("web")), (vec![], None));
-        assert!(world.composer.composition().clusters.is_empty());
-    }
-
-    #[test]
-    fn an_endpoint_changes_its_own_assignment_only() {
-        let mut world = World::new();
-        world.add(endpoint("a", "10.0.0.1"));
-        world.add(endpoint("b", "10.0.0.1"));
-        let before = world.composer.composition().clone();
-        assert!(world.add(endpoint("a", "10.0.0.2")));
-        let after = world.composer.composition();
-        assert!(Arc::ptr_eq(&before.clusters, &after.clusters));
-        assert!(Arc::ptr_eq(&before.virtual_hosts, &after.virtual_hosts));
-        assert_eq!(before.assignments["b"], after.assignments["b"]);
-        assert_ne!(before.assignments["a"], after.assignments["a"]);
-    }
-
-    #[test]
-    fn names_that_collide_have_one_owner() {
-        let mut world = World::new();
-        world.add(service("Ads", 7));
-        world.add(service("ads", 3));
-        world.add(service("ads.mesh", 1));
-        assert_eq!(world.hosts(), ["ads"]);
-        let owner = |world: &World| world.composer.composition().domains["ads"].to_string();
-        assert_eq!(owner(&world), "ads");
-        assert_eq!(world.composer.refused().count(), 2);
-        assert_eq!(world.composer.composition().clusters.len(), 2, "those that could be host names");
-        world.remove(&service("ads", 3));
-        assert_eq!(world.hosts(), ["Ads"]);
-        assert_eq!(owner(&world), "Ads");
-        world.remove(&service("Ads", 7));
-        assert!(world.composer.composition().domains.is_empty());
-    }
-
-    #[test]
-    fn a_name_that_means_something_in_xds_is_no_cluster() {
-        let mut world = World::new();
-        for name in ["*", "xdstp:x", "a b", ""] {
-            world.add(service(name, 1));
-            world.add(endpoint(name, "10.0.0.1"));
-        }
-        let composition = world.composer.composition();
-        assert!(composition.clusters.is_empty() && composition.assignments.is_empty());
-        assert_eq!(world.composer.refused().count(), 4);
-    }
-
-    #[test]
-    fn unknown_kinds_and_other_scopes_change_nothing() {
-        let mut world = World::new();
-        let origin = Origin { source: "zk".into(), index: 1 };
-        let mut key = ResourceKey::new("", v1::Kind::Endpoint, "web", "x");
-        key.kind = 4711;
-        assert!(!world.add(Resource::new(key, origin.clone(), Bytes::new())));
-        let key = ResourceKey::new("other", v1::Kind::Service, "web", "x");
-        assert!(!world.add(Resource::new(key, origin, Bytes::new())));
-    }
-}
+mod random;
+#[cfg(test)]
+mod releases;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod world;

@@ -12,7 +12,7 @@ use std::{
 use prost::Message;
 use tower_proto::v1;
 
-use crate::store::Store;
+use crate::{resource::ResourceKey, store::Store};
 
 /// What is appended to a service's name for a host name that no public one can clash with.
 pub const SUFFIX: &str = ".mesh";
@@ -56,10 +56,12 @@ pub fn domain_of(service: &str) -> Result<String, DomainError> {
     if domain.ends_with(SUFFIX) { Err(DomainError::Suffix) } else { Ok(domain) }
 }
 
-/// A service's claim to its domain. The smallest claim wins: sources in the order of their ids, within a
-/// source whoever came first, and then whoever writes its name in lower case.
+/// A service's claim to its domain. The smallest claim wins: what was discovered, sources in the order of their
+/// ids, within a source whoever came first, and then whoever writes its name in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claim {
+    /// It has an assignment, and nothing of it was discovered.
+    pub undiscovered: bool,
     /// The id of the source that knows the service.
     pub source: Arc<str>,
     /// Since when, as an index of that source.
@@ -70,9 +72,10 @@ pub struct Claim {
     pub service: Arc<str>,
 }
 
-/// The claim of a service, if it is there: a source knows it, or has an endpoint of it.
+/// The claim of a service, if it is there: a source knows it, or has an endpoint of it, or it has an assignment.
 pub fn claim_of(store: &Store, scope: &str, service: &Arc<str>) -> Option<Claim> {
     let claim = |source: &Arc<str>, since| Claim {
+        undiscovered: false,
         source: source.clone(),
         since,
         capitals: service.chars().any(char::is_uppercase),
@@ -84,7 +87,19 @@ pub fn claim_of(store: &Store, scope: &str, service: &Arc<str>) -> Option<Claim>
         claim(&resource.origin().source, body.since)
     });
     let endpoint = store.of_service(scope, v1::Kind::Endpoint, service).take(1);
-    known.chain(endpoint.map(|resource| claim(&resource.origin().source, u64::MAX))).min()
+    let discovered = known.chain(endpoint.map(|resource| claim(&resource.origin().source, u64::MAX))).min();
+    discovered.or_else(|| {
+        let assigned = store.get(&ResourceKey::new(scope, v1::Kind::Assignment, service, ""))?;
+        // One that this build cannot read is there as well.
+        let ended =
+            v1::Assignment::decode(assigned.body().clone()).is_ok_and(|assignment| is_ended(&assignment));
+        (!ended).then(|| Claim { undiscovered: true, ..claim(&assigned.origin().source, u64::MAX) })
+    })
+}
+
+/// Whether a service has no assignment any more: one that gives nothing to anybody ends it.
+pub fn is_ended(assignment: &v1::Assignment) -> bool {
+    assignment.rules.is_empty() && assignment.default_release.is_empty()
 }
 
 /// All claims to all domains.
@@ -166,6 +181,7 @@ mod tests {
 
     fn claim(service: &str, since: u64) -> Claim {
         Claim {
+            undiscovered: false,
             source: "zk".into(),
             since,
             capitals: service != service.to_lowercase(),

@@ -11,8 +11,10 @@ use tower_proto::envoy::envoy::{
     config::{
         listener::v3::{ApiListener, Listener},
         route::v3::{
-            Route, RouteAction, RouteConfiguration, RouteMatch, VirtualHost, route::Action,
-            route_action::MaxStreamDuration, route_match::PathSpecifier,
+            Route, RouteAction, RouteConfiguration, RouteMatch, VirtualHost,
+            route::Action,
+            route_action::{ClusterSpecifier, MaxStreamDuration},
+            route_match::PathSpecifier,
         },
     },
     extensions::filters::{
@@ -132,8 +134,13 @@ fn route_action(action: RouteAction) -> RouteAction {
         policy.host_selection_retry_max_attempts = 0;
         (!policy.retry_on.is_empty()).then_some(policy)
     });
+    let mut cluster_specifier = action.cluster_specifier;
+    if let Some(ClusterSpecifier::WeightedClusters(weighted)) = &mut cluster_specifier {
+        // It rejects filters that it does not know, and these are an Envoy's.
+        weighted.clusters.iter_mut().for_each(|cluster| cluster.typed_per_filter_config.clear());
+    }
     RouteAction {
-        cluster_specifier: action.cluster_specifier,
+        cluster_specifier,
         hash_policy: action.hash_policy,
         max_stream_duration,
         retry_policy,
@@ -143,10 +150,7 @@ fn route_action(action: RouteAction) -> RouteAction {
 
 #[cfg(test)]
 mod tests {
-    use tower_proto::envoy::{
-        envoy::config::route::v3::{RetryPolicy, route_action::ClusterSpecifier},
-        google::protobuf::Duration,
-    };
+    use tower_proto::envoy::{envoy::config::route::v3::RetryPolicy, google::protobuf::Duration};
 
     use super::*;
     use crate::view::route::default_virtual_host;

@@ -23,7 +23,7 @@ use tower_proto::envoy::{
     google::protobuf::{Duration, UInt32Value},
 };
 
-use super::{EGRESS, XdsResource, any, domains::SUFFIX};
+use super::{EGRESS, XdsResource, any, domains::SUFFIX, wire::append};
 
 /// The answer to a request whose host names no service.
 pub const NOT_FOUND_BODY: &str =
@@ -35,20 +35,10 @@ const VIRTUAL_HOSTS: u32 = 2;
 /// The routes of a service that has no document: everything to its cluster, no timeout, one retry on
 /// another host after a connect failure.
 pub fn default_virtual_host(service: &str, domain: &str) -> XdsResource {
-    let retry = RetryPolicy {
-        retry_on: "connect-failure".to_owned(),
-        num_retries: Some(UInt32Value { value: 1 }),
-        retry_host_predicate: vec![RetryHostPredicate {
-            name: "envoy.retry_host_predicates.previous_hosts".to_owned(),
-            config_type: Some(retry_host_predicate::ConfigType::TypedConfig(any(&PreviousHostsPredicate {}))),
-        }],
-        host_selection_retry_max_attempts: 5,
-        ..Default::default()
-    };
     let action = RouteAction {
         cluster_specifier: Some(ClusterSpecifier::Cluster(service.to_owned())),
         timeout: Some(Duration::default()),
-        retry_policy: Some(retry),
+        retry_policy: Some(default_retry()),
         ..Default::default()
     };
     let host = VirtualHost {
@@ -58,6 +48,37 @@ pub fn default_virtual_host(service: &str, domain: &str) -> XdsResource {
         ..Default::default()
     };
     XdsResource::new(service, &host)
+}
+
+/// One retry, on another host, after a connect failure.
+pub(super) fn default_retry() -> RetryPolicy {
+    RetryPolicy {
+        retry_on: "connect-failure".to_owned(),
+        num_retries: Some(UInt32Value { value: 1 }),
+        retry_host_predicate: vec![RetryHostPredicate {
+            name: "envoy.retry_host_predicates.previous_hosts".to_owned(),
+            config_type: Some(retry_host_predicate::ConfigType::TypedConfig(any(&PreviousHostsPredicate {}))),
+        }],
+        host_selection_retry_max_attempts: 5,
+        ..Default::default()
+    }
+}
+
+/// A route configuration of this name with this serialized virtual host alone. `any`: which answers to every
+/// host name.
+pub(super) fn single(name: &str, host: &[u8], any: bool) -> XdsResource {
+    let configuration = RouteConfiguration {
+        name: name.to_owned(),
+        ignore_port_in_host_matching: true,
+        ..Default::default()
+    };
+    let mut body = configuration.encode_to_vec();
+    let mut host = host.to_vec();
+    if any {
+        host.extend(VirtualHost { domains: vec!["*".to_owned()], ..Default::default() }.encode_to_vec());
+    }
+    append(&mut body, VIRTUAL_HOSTS, &host);
+    XdsResource::from_body(name.into(), body.into())
 }
 
 /// The route configuration that consists of these pieces, and answers 404 for every other host.

@@ -154,3 +154,6 @@ fn errors(requests: bool) -> AccessLogFilter {
     };
     AccessLogFilter { filter_specifier: Some(specifier) }
 }
+
+#[cfg(test)]
+mod tests;

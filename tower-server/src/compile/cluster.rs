@@ -55,7 +55,7 @@ pub(super) fn add(service: &str, callers: &Callers, patches: &mut Patches<'_>, p
             shares: if subset.is_none() { shares(callers) } else { Vec::new() },
             grpc: for_grpc(&cluster, callers).map(|cluster| canonical(&cluster).into()).unwrap_or_default(),
         };
-        parts.cluster(&name, part);
+        parts.cluster(&name, &part);
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn add(service: &str, document: &Document, patches: &mut Patches<'_>,
         let cluster = canonical(&application(&name, port, spoken));
         parts.cluster(
             &name,
-            ClusterPart {
+            &ClusterPart {
                 cluster: patches.apply(PatchKind::Cluster, &name, cluster),
                 side: Side::Inbound.into(),
                 ..Default::default()
@@ -70,7 +70,7 @@ pub(super) fn add(service: &str, document: &Document, patches: &mut Patches<'_>,
             let host = canonical(&routes::application(service, &port.name, inbound));
             parts.virtual_host(
                 &name,
-                VirtualHostPart {
+                &VirtualHostPart {
                     virtual_host: patches.apply(PatchKind::VirtualHost, &name, host),
                     side: Side::Inbound.into(),
                     route_config: name.clone(),
@@ -82,7 +82,7 @@ pub(super) fn add(service: &str, document: &Document, patches: &mut Patches<'_>,
         let listener = canonical(&listener(service, &name, port, inbound, &filters));
         parts.listener(
             &name,
-            ListenerPart {
+            &ListenerPart {
                 listener: patches.apply(PatchKind::Listener, &name, listener),
                 side: Side::Inbound.into(),
             },
@@ -197,3 +197,6 @@ fn manager(name: &str, inbound: &Inbound) -> Filter {
         config_type: Some(ConfigType::TypedConfig(any(&manager))),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,7 +25,7 @@ static POOL: LazyLock<DescriptorPool> =
 
 /// What stands in the way of a message.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Error {
+pub enum Error {
     /// There is no such type of messages.
     #[error("no message of Envoy's v3 API is called {0:?}")]
     Unknown(String),
@@ -66,10 +66,7 @@ pub(super) fn canonical<M: Message + Name>(message: &M) -> Vec<u8> {
 /// If the result is no such message. The error says where.
 pub(super) fn merge(type_name: &str, body: &[u8], patch: &Value) -> Result<Vec<u8>, Error> {
     let descriptor = descriptor(type_name)?;
-    let message = DynamicMessage::decode(descriptor.clone(), body)?;
-    let options = SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false);
-    let mut json =
-        message.serialize_with_options(serde_json::value::Serializer, &options).map_err(bad_json)?;
+    let mut json = to_json(type_name, body)?;
     merge_json(&mut json, patch);
     let mut track = serde_path_to_error::Track::new();
     let deserializer = serde_path_to_error::Deserializer::new(json, &mut track);
@@ -80,8 +77,15 @@ pub(super) fn merge(type_name: &str, body: &[u8], patch: &Value) -> Result<Vec<u
     sort(&descriptor, &patched.encode_to_vec())
 }
 
-fn bad_json(error: serde_json::Error) -> Error {
-    Error::Json { path: ".".to_owned(), reason: error.to_string() }
+/// A message as JSON, with the names of Envoy's proto files.
+///
+/// # Errors
+/// If the bytes are no such message.
+pub fn to_json(type_name: &str, body: &[u8]) -> Result<Value, Error> {
+    let message = DynamicMessage::decode(descriptor(type_name)?, body)?;
+    let options = SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false);
+    let json = message.serialize_with_options(serde_json::value::Serializer, &options);
+    json.map_err(|error| Error::Json { path: ".".to_owned(), reason: error.to_string() })
 }
 
 fn merge_json(into: &mut Value, patch: &Value) {
@@ -194,12 +198,8 @@ mod tests {
         assert_eq!(read, host(), "and nothing else in them");
         let names: Vec<_> = read.routes.iter().map(|route| route.name.as_str()).collect();
         assert_eq!(names, ["z", "a"], "what is a list keeps its order");
-        let route = host();
-        let once = any(&route);
-        let again = any(&route);
-        assert_eq!(sort(&descriptor(ANY).unwrap(), &once.encode_to_vec()).unwrap(), {
-            sort(&descriptor(ANY).unwrap(), &again.encode_to_vec()).unwrap()
-        });
+        let wrapped = || sort(&descriptor(ANY).unwrap(), &any(&host()).encode_to_vec()).unwrap();
+        assert_eq!(wrapped(), wrapped(), "also in an Any");
     }
 
     #[test]

@@ -120,3 +120,57 @@ const fn word(kind: PatchKind) -> &'static str {
         PatchKind::VirtualHost => "virtual host",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::compile::{
+        compile,
+        testing::{bundle, cluster, contains, effective, listener, virtual_host},
+    };
+
+    #[test]
+    fn the_platform_has_the_last_word() {
+        let bundle = bundle(
+            "
+inbound: {ports: [{name: app, port: 1, appPort: 2}]}
+patches:
+- target: {kind: Cluster, name: '{service}'}
+  merge: {connect_timeout: 0.5s, common_lb_config: {healthy_panic_threshold: null}}
+- target: {kind: Cluster, name: web}
+  merge: {connect_timeout: 0.75s}
+- target: {kind: Listener, name: inbound/web/app}
+  merge: {per_connection_buffer_limit_bytes: 32768}
+- target: {kind: VirtualHost, name: web}
+  merge: {include_request_attempt_count: true}
+- {target: {kind: Cluster, name: '{service}/canary'}, merge: {}}
+",
+        );
+        let patched = cluster(&bundle, "web");
+        contains(&patched, &json!({"connect_timeout": "0.750s", "type": "EDS", "common_lb_config": {}}));
+        assert_eq!(patched["common_lb_config"], json!({}));
+        assert_eq!(listener(&bundle, "inbound/web/app")["per_connection_buffer_limit_bytes"], 32768);
+        assert_eq!(virtual_host(&bundle, "web")["include_request_attempt_count"], true);
+    }
+
+    #[test]
+    fn a_patch_that_does_not_fit_is_named() {
+        let cases = [
+            ("{kind: Cluster, name: web}, merge: {conect_timeout: 1s}", "TW901", "conect_timeout"),
+            ("{kind: Cluster, name: web}, merge: {connect_timeout: soon}", "TW901", "connect_timeout"),
+            ("{kind: Cluster, name: web}, merge: {name: other}", "TW901", "may not change the name"),
+            ("{kind: Cluster, name: web/canary}, merge: {}", "TW902", "no cluster \"web/canary\""),
+            ("{kind: Listener, name: egress}, merge: {}", "TW902", "no listener \"egress\""),
+        ];
+        for (patch, code, word) in cases {
+            let spec = format!(
+                "patches: [{{target: {{kind: Cluster, name: web}}, merge: {{}}}}, {{target: {patch}}}]"
+            );
+            let findings = compile(&effective(&spec), "web").unwrap_err();
+            let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+            assert_eq!((finding.code, finding.field.as_str()), (code, "spec.patches[1]"));
+            assert!(finding.message.contains(word), "{}", finding.message);
+        }
+    }
+}

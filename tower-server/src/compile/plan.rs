@@ -119,3 +119,6 @@ fn effect(part: &Part, effect: Connections, why: &'static str) -> Effect {
     };
     Effect { resource: format!("{kind} {}", part.name), effect, why }
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,7 +146,7 @@ impl<'a> Place<'a> {
     }
 
     /// What of the service, or of its host, a backend names.
-    fn backend<'b>(self, of: &'b BackendRef) -> Option<&'b str> {
+    fn backend(self, of: &BackendRef) -> Option<&str> {
         match self {
             Self::Callers { .. } => of.subset.as_deref(),
             Self::Inbound { .. } => of.port.as_deref(),
@@ -161,3 +161,6 @@ impl<'a> Place<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

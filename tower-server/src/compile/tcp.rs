@@ -60,7 +60,7 @@ pub(super) fn add(service: &str, outbound: &Outbound, patches: &mut Patches<'_>,
         };
         parts.listener(
             &name,
-            ListenerPart {
+            &ListenerPart {
                 listener: patches.apply(PatchKind::Listener, &name, canonical(&listener)),
                 side: Side::Outbound.into(),
             },

@@ -42,24 +42,21 @@ impl EventLog {
             state: Bytes::copy_from_slice(hash.as_bytes()),
             length: state.len() as u64,
         };
-        let mut written = false;
-        let (kept, dropped) = loop {
+        let kept = loop {
             let old = backend.checkpoints().await?;
             if old.latest.as_ref().is_some_and(|latest| latest.index >= index) {
-                return Ok(());
+                break old;
             }
-            if !written {
-                backend.put(paths::checkpoint(index, &hash), state.clone()).await?;
-                written = true;
-            }
+            backend.put(paths::checkpoint(index, &hash), state.clone()).await?;
             let both = v1::Checkpoints { latest: Some(new.clone()), previous: old.latest.clone() };
-            if backend.replace_checkpoints(old.clone(), both.clone()).await? {
-                break (both, old);
+            if backend.replace_checkpoints(old, both.clone()).await? {
+                break both;
             }
         };
+        self.remember().await;
         self.tidy(&kept).await.unwrap_or_else(|error| {
             // The next checkpoint tries again.
-            tracing::warn!(%error, ?dropped, "an old checkpoint cannot be removed");
+            tracing::warn!(%error, "an old checkpoint cannot be removed");
         });
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::{Bytes, BytesMut};
@@ -35,6 +36,9 @@ use crate::store_actor::Ask;
 /// Asks the owner of the store for a start; `None` if it is going away.
 pub type FetchStart = Pin<Box<dyn Future<Output = Option<Arc<Start>>> + Send>>;
 
+/// When a stream is to be left, and what its Beacon is told then.
+pub type Leave = Pin<Box<dyn Future<Output = v1::Goodbye> + Send>>;
+
 /// When a Beacon shall come back that could not be let in. It adds jitter.
 const RETRY_AFTER_MS: u32 = 1000;
 
@@ -55,8 +59,10 @@ pub struct Parts {
     pub inbox: Arc<Inbox>,
     /// Lets starts in.
     pub admission: Arc<Admission>,
-    /// When the stream is old enough to go to another Tower.
-    pub age: Sleep,
+    /// Says goodbye when it is time for the Beacon to go to another Tower.
+    pub leave: Leave,
+    /// How long a Beacon that has been said goodbye to may go on following, until it has another stream.
+    pub hand_over: Duration,
     /// Cancelled when the Beacon has ended its half, and when the body is dropped.
     pub ended: CancellationToken,
     /// Keeps the Beacon listed.
@@ -84,7 +90,11 @@ pub struct WatchBody {
     admission: Arc<Admission>,
     /// As long as a start is being sent.
     admitted: Option<Admitted>,
-    age: Pin<Box<Sleep>>,
+    /// Until goodbye has been said.
+    leave: Option<Leave>,
+    hand_over: Duration,
+    /// When the stream ends that goodbye has been said on.
+    end: Option<Pin<Box<Sleep>>>,
     ended: Pin<Box<WaitForCancellationFutureOwned>>,
     _request: DropGuard,
     _connected: Arc<Connected>,
@@ -134,7 +144,9 @@ impl WatchBody {
             inbox: parts.inbox,
             admission: parts.admission,
             admitted: None,
-            age: Box::pin(parts.age),
+            leave: Some(parts.leave),
+            hand_over: parts.hand_over,
+            end: None,
             ended: Box::pin(parts.ended.clone().cancelled_owned()),
             _request: parts.ended.drop_guard(),
             _connected: parts.connected,
@@ -144,7 +156,8 @@ impl WatchBody {
     /// Sends a start, or a goodbye if there is no room for it.
     fn begin(&mut self, start: &Start) {
         let Some(admitted) = self.admission.admit(start.bytes()) else {
-            self.say_goodbye(v1::goodbye::Reason::Overloaded, RETRY_AFTER_MS);
+            let reason = v1::goodbye::Reason::Overloaded.into();
+            self.say_goodbye(v1::Goodbye { reason, retry_after_ms: RETRY_AFTER_MS });
             return;
         };
         self.admitted = Some(admitted);
@@ -152,11 +165,36 @@ impl WatchBody {
         self.stage = start.next.map_or(Stage::Asked, Stage::Following);
     }
 
-    fn say_goodbye(&mut self, reason: v1::goodbye::Reason, retry_after_ms: u32) {
-        let goodbye = v1::Goodbye { reason: reason.into(), retry_after_ms };
-        let goodbye = v1::WatchResponse { goodbye: Some(goodbye), ..Default::default() };
-        self.pending.push_back(frame::framed(&goodbye));
-        self.stage = Stage::Ending;
+    /// Who follows goes on following for a while, so that changes still arrive until there is another stream.
+    fn say_goodbye(&mut self, goodbye: v1::Goodbye) {
+        if self.end.is_none() {
+            let goodbye = v1::WatchResponse { goodbye: Some(goodbye), ..Default::default() };
+            self.pending.push_back(frame::framed(&goodbye));
+        }
+        self.leave = None;
+        match self.stage {
+            Stage::Following(_) => {
+                let hand_over = self.hand_over;
+                self.end.get_or_insert_with(|| Box::pin(tokio::time::sleep(hand_over)));
+            }
+            Stage::Fetching(_) | Stage::Asked | Stage::Ending | Stage::Done => self.stage = Stage::Ending,
+        }
+    }
+
+    /// Whether it is time to say goodbye, or to go. A start that is being made is sent first.
+    fn is_leaving(&mut self, context: &mut Context<'_>) -> bool {
+        if !matches!(self.stage, Stage::Fetching(_))
+            && let Some(leave) = &mut self.leave
+            && let Poll::Ready(goodbye) = leave.as_mut().poll(context)
+        {
+            self.say_goodbye(goodbye);
+            return true;
+        }
+        let over = self.end.as_mut().is_some_and(|end| end.as_mut().poll(context).is_ready());
+        if over {
+            self.stage = Stage::Ending;
+        }
+        over
     }
 
     /// Moves on by one step: either there is something to send then, or the stage is another.
@@ -199,7 +237,6 @@ impl WatchBody {
                         let ask = Ask { revision: Some(at.revision), ..Ask::default() };
                         self.stage = Stage::Fetching((self.fetch)(ask));
                     }
-                    Read::Closed => self.stage = Stage::Ending,
                 }
             }
             Stage::Ending | Stage::Done => {}
@@ -235,8 +272,7 @@ impl Body for WatchBody {
                 this.stage = Stage::Ending;
                 continue;
             }
-            if this.age.as_mut().poll(context).is_ready() {
-                this.say_goodbye(v1::goodbye::Reason::Age, 0);
+            if this.is_leaving(context) {
                 continue;
             }
             if this.step(context).is_pending() {

@@ -49,7 +49,6 @@ struct Ring {
     entries: VecDeque<Entry>,
     /// Bytes ever appended.
     written: u64,
-    closed: bool,
 }
 
 #[derive(Debug)]
@@ -70,8 +69,6 @@ pub enum Read {
     Pending,
     /// The place has been dropped.
     Lagged,
-    /// Nothing, and nothing will come.
-    Closed,
 }
 
 /// A place in the log.
@@ -119,18 +116,6 @@ impl FrameLog {
         self.wake();
     }
 
-    /// Ends the log: readers get what is there, these last words, and then the end.
-    pub fn close(&self, last_words: Bytes) {
-        let mut ring = self.ring.write();
-        let revision = ring.entries.back().map_or(0, |entry| entry.revision);
-        let start = ring.written;
-        ring.written += last_words.len() as u64;
-        ring.entries.push_back(Entry { frames: vec![last_words], revision, start });
-        ring.closed = true;
-        drop(ring);
-        self.wake();
-    }
-
     /// The place after the last entry.
     pub fn end(&self) -> u64 {
         let ring = self.ring.read();
@@ -168,7 +153,7 @@ impl FrameLog {
         let Some(skipped) = at.place.checked_sub(ring.first) else { return Read::Lagged };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
         let Some(first) = ring.entries.get(skipped) else {
-            return if ring.closed { Read::Closed } else { Read::Pending };
+            return Read::Pending;
         };
         let enough = first.start + READ_BYTES;
         let (mut frames, mut next) = (Vec::new(), at);
@@ -314,17 +299,6 @@ mod tests {
         assert_eq!(log.usage(), (1, 11));
         assert_eq!(poll(&reader, 3), Read::Lagged);
         assert!(matches!(poll(&reader, 4), Read::Frames(..)));
-    }
-
-    #[test]
-    fn a_closed_log_is_read_to_its_end() {
-        let log = FrameLog::new(Limits::default());
-        let reader = log.reader();
-        log.append(entry("a"), 7);
-        log.close(Bytes::from_static(b"bye"));
-        let Read::Frames(frames, _) = poll(&reader, 0) else { panic!("no frames") };
-        assert_eq!(frames.concat(), b"abye");
-        assert_eq!(poll(&reader, 2), Read::Closed);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use tracing::{info, warn};
 use super::{
     admission::Admission,
     beacons::{Beacons, Connected},
-    body::{self, FetchStart, Inbox, WatchBody},
+    body::{self, FetchStart, Inbox, Leave, WatchBody},
     frame,
     log::FrameLog,
     peer::Peer,
@@ -33,6 +33,10 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A Beacon says little; what is larger than this is not from a Beacon.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
+
+/// On average, between two Beacons that leave a Tower that is about to go, unless they are so many that it
+/// would take longer than half of the time that they have.
+const BETWEEN_LEAVES: Duration = Duration::from_micros(500);
 
 /// Where starts come from: the owner of the store.
 pub trait Starts: Send + Sync {
@@ -65,6 +69,10 @@ pub struct Options {
     pub beacons: Arc<Beacons>,
     /// How old a stream gets, give or take half, before its Beacon is sent to the next Tower.
     pub stream_age: Duration,
+    /// How long a Beacon that has been said goodbye to may go on following, until it has another stream.
+    pub hand_over: Duration,
+    /// Cancelled when Tower is about to go.
+    pub stopping: CancellationToken,
 }
 
 impl SyncService {
@@ -132,7 +140,6 @@ async fn watch(
         ended: ended.clone(),
     };
     tokio::spawn(listener.run(requests));
-    let age = shared.stream_age.mul_f64(rand::rng().random_range(0.5..1.5));
     let welcome = v1::WatchResponse { welcome: Some(shared.welcome.clone()), ..Default::default() };
     let starts = shared.starts.clone();
     let body = WatchBody::new(body::Parts {
@@ -142,13 +149,36 @@ async fn watch(
         fetch: Box::new(move |ask| starts.start(ask)),
         inbox,
         admission: shared.admission.clone(),
-        age: tokio::time::sleep(age),
+        leave: leave(shared.clone()),
+        hand_over: shared.hand_over,
         ended,
         connected,
     });
     let mut response = Response::new(tonic::body::Body::new(body));
     response.headers_mut().insert(CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
     Ok(response)
+}
+
+/// At a jittered age, or when Tower is about to go.
+fn leave(shared: Arc<Options>) -> Leave {
+    let age = tokio::time::sleep(shared.stream_age.mul_f64(rand::rng().random_range(0.5..1.5)));
+    // A child, because all streams look at it with each change.
+    let stopping = shared.stopping.child_token();
+    Box::pin(async move {
+        let goodbye = |reason: v1::goodbye::Reason, wait: Duration| v1::Goodbye {
+            reason: reason.into(),
+            retry_after_ms: u32::try_from(wait.as_millis()).unwrap_or(u32::MAX),
+        };
+        tokio::select! {
+            () = age => goodbye(v1::goodbye::Reason::Age, Duration::ZERO),
+            () = stopping.cancelled() => {
+                // The other Towers are to get them one after the other, and in time.
+                let all = BETWEEN_LEAVES.saturating_mul(u32::try_from(shared.beacons.len()).unwrap_or(u32::MAX));
+                let wait = all.min(shared.hand_over / 2).mul_f64(rand::rng().random_range(0.0..1.0));
+                goodbye(v1::goodbye::Reason::Draining, wait)
+            }
+        }
+    })
 }
 
 fn check(scope: &str, hello: v1::Hello) -> Result<v1::Node, Status> {

@@ -18,6 +18,9 @@ mod tokens;
 mod traffic;
 mod upload;
 
+use std::collections::BTreeMap;
+
+use tower_common::audience::Workload;
 use tower_proto::v1::{self, event::Event};
 
 pub use self::{
@@ -32,6 +35,7 @@ pub use self::{
     report::Report,
     retire::Retire,
     roll_back::{RollBack, Target, target},
+    start::{Plan, PlannedStep},
     step::Step,
     tokens::{IssueToken, RevokeToken},
     traffic::{Traffic, base},
@@ -110,6 +114,8 @@ pub struct Prepared {
     pub document: Option<PreparedDocument>,
     /// The compiled release. Its version is not looked at: a new document has none yet.
     pub release: Option<v1::ReleaseMade>,
+    /// The workloads of each tier that the version's document names.
+    pub tiers: BTreeMap<String, Vec<Workload>>,
     /// A host to begin with: one in the audience, connected, with an Envoy.
     pub first_host: Option<String>,
 }
@@ -229,7 +235,8 @@ impl Command {
         }
     }
 
-    fn object(&self) -> String {
+    /// What it is about, in words.
+    pub(super) fn object(&self) -> String {
         self.service().map_or_else(|| self.word().to_owned(), |service| format!("service {service}"))
     }
 }

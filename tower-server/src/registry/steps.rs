@@ -13,8 +13,8 @@ pub const PAUSE_MS: u32 = 3_000;
 /// All hosts, in basis points.
 const ALL: u32 = 10_000;
 
-/// The default plan within an audience: this host, then 10 %, then all.
-pub fn careful(audience: &Audience, host: &str) -> Vec<Step> {
+/// The default plan within an audience: this host, then 10 % by this salt, then all.
+pub fn careful(audience: &Audience, host: &str, salt: &str) -> Vec<Step> {
     let host_names = Names { names: vec![host.to_owned()] };
     let one = Step {
         audience: Some(audience_of(term::Term::Hosts(host_names))),
@@ -22,15 +22,8 @@ pub fn careful(audience: &Audience, host: &str) -> Vec<Step> {
         pause_ms: 0,
     };
     // Of the hosts that an audience has by percentage, these are the first tenth.
-    let of = |term: &Term| match &term.term {
-        Some(term::Term::Percent(percent)) => Some(percent.clone()),
-        Some(
-            term::Term::Hosts(_) | term::Term::Zones(_) | term::Term::Label(_) | term::Term::Workloads(_),
-        )
-        | None => None,
-    };
-    let whole = audience.terms.iter().find_map(of);
-    let whole = whole.unwrap_or(Percent { basis_points: ALL, salt: String::new() });
+    let whole = audience.terms.iter().find_map(percent).cloned();
+    let whole = whole.unwrap_or(Percent { basis_points: ALL, salt: salt.to_owned() });
     let tenth = Percent { basis_points: whole.basis_points.div_ceil(10), salt: whole.salt };
     let some = Step {
         audience: Some(audience_of(term::Term::Percent(tenth))),
@@ -50,14 +43,19 @@ pub fn is_all(step: &Step) -> bool {
     step.audience.as_ref().is_none_or(|audience| audience.terms.is_empty())
 }
 
-/// Gives each percentage without a salt this one.
-pub fn salt(audience: &mut Audience, salt: &str) {
-    for term in &mut audience.terms {
-        if let Some(term::Term::Percent(percent)) = &mut term.term
-            && percent.salt.is_empty()
-        {
-            salt.clone_into(&mut percent.salt);
-        }
+/// The salt of an audience's percentage; empty if it has none.
+pub fn salt_of(audience: &Audience) -> &str {
+    let percent = audience.terms.iter().find_map(percent);
+    percent.map_or("", |percent| &percent.salt)
+}
+
+fn percent(term: &Term) -> Option<&Percent> {
+    match &term.term {
+        Some(term::Term::Percent(percent)) => Some(percent),
+        Some(
+            term::Term::Hosts(_) | term::Term::Zones(_) | term::Term::Label(_) | term::Term::Workloads(_),
+        )
+        | None => None,
     }
 }
 
@@ -121,7 +119,7 @@ mod tests {
     #[test]
     fn each_step_adds_hosts_and_takes_none_away() {
         let before = Assignment { default_release: "old".into(), ..Default::default() };
-        let started = started(Audience::default(), careful(&Audience::default(), "host-1"), before);
+        let started = started(Audience::default(), careful(&Audience::default(), "host-1", "web-7"), before);
         assert_eq!(releases(&assignment_at(&started, 0)), ["new", "old"]);
         assert_eq!(releases(&assignment_at(&started, 1)), ["new", "new", "old"]);
         assert_eq!(assignment_at(&started, 1).rules[0], assignment_at(&started, 0).rules[0]);
@@ -145,11 +143,10 @@ mod tests {
 
     #[test]
     fn a_tenth_of_a_percentage_is_within_it() {
-        let mut audience =
-            audience_of(term::Term::Percent(Percent { basis_points: 505, salt: String::new() }));
-        salt(&mut audience, "web-7");
-        let steps = careful(&audience, "host-1");
-        let tenth = audience_of(term::Term::Percent(Percent { basis_points: 51, salt: "web-7".into() }));
+        let of =
+            |basis_points| audience_of(term::Term::Percent(Percent { basis_points, salt: "web-3".into() }));
+        let steps = careful(&of(505), "host-1", "web-7");
+        let tenth = of(51);
         assert_eq!(steps[1].audience, Some(tenth), "rounded up, with the same first hosts");
     }
 }

@@ -20,6 +20,9 @@ use tracing::{info, warn};
 use super::journal::Journal;
 use crate::fanout::frame::{self, Parts};
 
+/// The kinds of resources that make a service be there, for its domain.
+const CLAIMING: [i32; 2] = [v1::Kind::Service as i32, v1::Kind::Assignment as i32];
+
 /// A store with revisions.
 #[derive(Debug)]
 pub struct StoreCore {
@@ -198,7 +201,7 @@ impl StoreCore {
     }
 
     fn claim_domains(&mut self, changes: &Changes) {
-        let services = changes.keys().filter(|key| key.kind == i32::from(v1::Kind::Service));
+        let services = changes.keys().filter(|key| CLAIMING.contains(&key.kind));
         for service in services.map(|key| &key.service) {
             let claim = claim_of(&self.store, &self.scope, service);
             for affected in self.domains.claim(service, claim) {

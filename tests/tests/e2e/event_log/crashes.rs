@@ -38,7 +38,8 @@ async fn killed_at_every_write(place: impl AsyncFn() -> Result<Place>) -> Result
         ensure!(ids == ["small", "large", "long", "plain", "last"], "killed at write {killed_at}: {ids:?}");
         let checkpoint = log.latest_checkpoint().await?.expect("a checkpoint");
         ensure!(checkpoint.index == 5 && checkpoint.state == state(5), "killed at write {killed_at}");
-        ensure!(place.checkpoints().await?.len() == 2, "killed at write {killed_at}");
+        let kept = place.checkpoints().await?;
+        ensure!(kept.len() == 2, "killed at write {killed_at}: {kept:?}");
     }
     anyhow::bail!("the script has more than {MANY} writes")
 }

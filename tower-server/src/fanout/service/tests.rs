@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use prost::Message;
 use tokio::{net::TcpListener, sync::mpsc};
@@ -32,6 +31,9 @@ use crate::{
 /// No answer on loopback takes this long.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Longer than any test waits for anything.
+const HAND_OVER: Duration = Duration::from_secs(60);
+
 /// The run of Tower.
 const RUN: &str = "run";
 
@@ -43,6 +45,7 @@ struct Tower {
     log: Arc<FrameLog>,
     beacons: Arc<Beacons>,
     admission: Arc<Admission>,
+    stopping: CancellationToken,
     address: SocketAddr,
 }
 
@@ -86,16 +89,18 @@ struct Beacon {
     staging: Staging,
     store: Store,
     goodbye: Option<v1::goodbye::Reason>,
+    retry_after_ms: u32,
     asked: Option<u32>,
     bytes: usize,
 }
 
 impl Tower {
     async fn start(limits: Limits) -> Self {
-        Self::with_stream_age(limits, Duration::from_secs(3600)).await
+        Self::with(limits, Duration::from_secs(3600), HAND_OVER).await
     }
 
-    async fn with_stream_age(limits: Limits, stream_age: Duration) -> Self {
+    async fn with(limits: Limits, stream_age: Duration, hand_over: Duration) -> Self {
+        let stopping = CancellationToken::new();
         let log = FrameLog::new(limits);
         let store = Arc::new(TowerStore { core: Mutex::new(StoreCore::new("")), log: log.clone() });
         let beacons = Arc::new(Beacons::default());
@@ -108,12 +113,14 @@ impl Tower {
             admission: admission.clone(),
             beacons: beacons.clone(),
             stream_age,
+            hand_over,
+            stopping: stopping.clone(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = Server::builder().add_service(service);
         tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
-        Self { store, log, beacons, admission, address }
+        Self { store, log, beacons, admission, stopping, address }
     }
 
     fn publish(&self, name: &str, bytes: usize) {
@@ -148,6 +155,7 @@ impl Tower {
             staging: Staging::new(),
             store: Store::new(),
             goodbye: None,
+            retry_after_ms: 0,
             asked: None,
             bytes: 0,
         })
@@ -174,7 +182,10 @@ impl Beacon {
                 Event::Delivery(delivery) => {
                     delivery.apply(&mut self.store, |_| Standing::Follow);
                 }
-                Event::Goodbye(goodbye) => self.goodbye = Some(goodbye.reason()),
+                Event::Goodbye(goodbye) => {
+                    self.goodbye = Some(goodbye.reason());
+                    self.retry_after_ms = goodbye.retry_after_ms;
+                }
                 Event::AskBuckets(count) => self.asked = Some(count),
                 Event::Welcome(_) | Event::Heartbeat(_) => {}
             }
@@ -326,11 +337,71 @@ async fn a_beacon_that_finds_no_room_is_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn a_stream_that_has_grown_old_goes_to_another_tower() {
-    let tower = Tower::with_stream_age(Limits::default(), Duration::from_millis(50)).await;
+async fn a_stream_that_has_grown_old_is_followed_until_its_time_is_up() {
+    let hand_over = Duration::from_secs(2);
+    let tower = Tower::with(Limits::default(), Duration::from_millis(50), hand_over).await;
+    tower.publish("before", 10);
     let mut beacon = tower.watch(hello(|_| ())).await.unwrap();
-    while beacon.next().await {}
+    while beacon.goodbye.is_none() {
+        assert!(beacon.next().await);
+    }
     assert_eq!(beacon.goodbye, Some(v1::goodbye::Reason::Age));
+    tower.publish("after", 10);
+    beacon.until(2).await;
+    while beacon.next().await {}
+    tower.until(|tower| tower.beacons.is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_tower_that_is_about_to_go_says_so_and_goes_on_until_its_beacons_have_left() {
+    let tower = Tower::start(Limits::default()).await;
+    tower.publish("before", 10);
+    let mut beacons = Vec::new();
+    for _ in 0..3 {
+        beacons.push(tower.watch(hello(|_| ())).await.unwrap());
+    }
+    for beacon in &mut beacons {
+        beacon.until(1).await;
+    }
+    tower.stopping.cancel();
+    for beacon in &mut beacons {
+        while beacon.goodbye.is_none() {
+            assert!(beacon.next().await);
+        }
+        assert_eq!(beacon.goodbye, Some(v1::goodbye::Reason::Draining));
+        assert!(beacon.retry_after_ms < 2, "{} ms for three Beacons", beacon.retry_after_ms);
+    }
+    tower.publish("after", 10);
+    for beacon in &mut beacons {
+        beacon.until(2).await;
+    }
+    drop(beacons);
+    tower.until(|tower| tower.beacons.is_empty() && tower.log.readers() == 0).await;
+    // Who comes now is told so, too.
+    let mut late = tower.watch(hello(|_| ())).await.unwrap();
+    while late.goodbye.is_none() {
+        assert!(late.next().await);
+    }
+    assert_eq!(late.goodbye, Some(v1::goodbye::Reason::Draining));
+}
+
+#[tokio::test]
+async fn a_beacon_whose_comparison_finds_no_room_goes_on_following() {
+    let tower = Tower::start(Limits::default()).await;
+    tower.publish("a", 10);
+    let mut beacon = tower.watch(hello(|_| ())).await.unwrap();
+    beacon.until(1).await;
+    tower.until(|tower| tower.admission.under_way() == 0).await;
+    let _room = tower.admission.admit(ROOM).unwrap();
+    for _ in 0..2 {
+        beacon.send(R::Buckets(v1::Buckets { sums: vec![7; 64].into() })).await;
+    }
+    while beacon.goodbye.is_none() {
+        assert!(beacon.next().await);
+    }
+    assert_eq!(beacon.goodbye, Some(v1::goodbye::Reason::Overloaded));
+    tower.publish("b", 10);
+    beacon.until(2).await;
 }
 
 #[tokio::test]
@@ -347,13 +418,4 @@ async fn a_bad_hello_is_refused_with_its_fault() {
     check(hello(|h| h.scope = "eu".into()), Code::FailedPrecondition, "\"eu\"").await;
     check(hello(|h| h.feature_level = 0), Code::FailedPrecondition, "update the Beacon").await;
     assert!(tower.beacons.is_empty());
-}
-
-#[tokio::test]
-async fn a_closed_log_ends_streams_in_good_order() {
-    let tower = Tower::start(Limits::default()).await;
-    let mut beacon = tower.watch(hello(|_| ())).await.unwrap();
-    tower.until(|tower| tower.log.readers() == 1).await;
-    tower.log.close(Bytes::new());
-    while beacon.next().await {}
 }

@@ -4,7 +4,7 @@ use tower_proto::v1::{self, activation_ended::Outcome, activation_started::Kind}
 
 use super::{
     Context, Decision, called, known,
-    start::{Start, is_everywhere, release_for},
+    start::{Plan, Start, is_everywhere, release_for, resolve},
     usable,
 };
 use crate::registry::{
@@ -12,23 +12,18 @@ use crate::registry::{
     refusal::{Refusal, RefusalKind},
     service::{Activation, Service},
     state::State,
+    steps::salt_of,
 };
 
 /// Give a version to hosts.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Activate {
     /// The service.
     pub service: String,
     /// The version's number.
     pub version: u64,
-    /// To whom; without terms to everyone. A percentage without a salt gets the activation's.
-    pub audience: v1::Audience,
-    /// In which steps, within the audience; none is the default.
-    pub steps: Option<Vec<v1::activation_started::Step>>,
-    /// In one step. Needs a reason.
-    pub at_once: bool,
-    /// After how many milliseconds it is taken back by itself.
-    pub ttl_ms: Option<u64>,
+    /// To whom, and in which steps.
+    pub plan: Plan,
     /// Also if it was rejected or rolled back before.
     pub again: bool,
 }
@@ -42,7 +37,7 @@ pub(super) fn handle(state: &State, command: &Activate, context: &Context) -> Re
     service.expect(name, context.if_match)?;
     usable(name, service, number)?;
     let (made, new) = release_for(name, Some(service), number, context)?;
-    if let Some(nothing) = is_there(name, service, command, &made) {
+    if let Some(nothing) = is_there(name, service, command, &made, context) {
         return Ok(nothing);
     }
     if let Some(why) = held(service, number).filter(|_| !command.again) {
@@ -55,39 +50,44 @@ pub(super) fn handle(state: &State, command: &Activate, context: &Context) -> Re
         kind: Kind::Activate,
         release: &made.release,
         version: number,
-        audience: command.audience.clone(),
-        steps: command.steps.clone(),
-        at_once: command.at_once,
-        ttl_ms: command.ttl_ms,
+        plan: &command.plan,
         events: Vec::from_iter(new),
     };
     start.decide(state, context)
 }
 
 /// Says so if the audience has the release already, or is about to get it.
-fn is_there(name: &str, service: &Service, command: &Activate, made: &v1::ReleaseMade) -> Option<Decision> {
-    let number = command.version;
+fn is_there(
+    name: &str,
+    service: &Service,
+    command: &Activate,
+    made: &v1::ReleaseMade,
+    context: &Context,
+) -> Option<Decision> {
+    let (number, plan) = (command.version, &command.plan);
+    let same = |held: &v1::Audience| {
+        resolve(&plan.audience, salt_of(held), context).is_ok_and(|audience| audience == *held)
+    };
     if let Some(running) = service.running() {
         let started = running.started.as_ref()?;
-        let same = started.release == made.release
-            && started.audience.as_ref() == Some(&command.audience)
-            && (started.expires_ms != 0) == command.ttl_ms.is_some()
-            && !command.at_once;
-        return same.then(|| Decision {
+        let goes_on = started.release == made.release
+            && started.audience.as_ref().is_some_and(same)
+            && (started.expires_ms != 0) == plan.ttl_ms.is_some()
+            && !plan.at_once;
+        return goes_on.then(|| Decision {
             note: format!("{} is bringing {name}@{number} to the same hosts", running.id()),
             version: Some(number),
             activation: Some(running.id().to_owned()),
             ..Decision::default()
         });
     }
-    let rules = &service.assignment.rules;
-    let first = rules.iter().find(|rule| rule.audience.as_ref() == Some(&command.audience));
-    let active = if command.audience.terms.is_empty() {
+    let active = if plan.audience.terms.is_empty() {
         is_everywhere(service, &made.release)
     } else {
-        first.is_some_and(|rule| rule.release == made.release)
+        let mut rules = service.assignment.rules.iter();
+        rules.any(|rule| rule.release == made.release && rule.audience.as_ref().is_some_and(same))
     };
-    let stays = service.temporary().is_none() && command.ttl_ms.is_none();
+    let stays = service.temporary().is_none() && plan.ttl_ms.is_none();
     (active && stays).then(|| Decision {
         note: format!("{name}@{number} is active there already"),
         version: Some(number),

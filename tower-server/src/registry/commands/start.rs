@@ -1,5 +1,6 @@
 //! What all activations have in common: their plan, and how they take the place of the one before.
 
+use tower_common::audience::{AudienceError, AudienceSpec};
 use tower_proto::v1::{self, activation_ended::Outcome, activation_started::Kind, event::Event};
 
 use super::{Context, Decision, assigned, event};
@@ -17,6 +18,28 @@ const MAX_PAUSE_MS: u32 = 24 * 60 * 60 * 1000;
 /// What is taken back by itself is so within a year.
 const MAX_TTL_MS: u64 = 366 * 24 * 60 * 60 * 1000;
 
+/// Who gets a release, and in which steps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Who.
+    pub audience: AudienceSpec,
+    /// In which steps; none is the default: one host, then a tenth, then all.
+    pub steps: Option<Vec<PlannedStep>>,
+    /// In one step. Needs a reason.
+    pub at_once: bool,
+    /// After how many milliseconds it is taken back by itself.
+    pub ttl_ms: Option<u64>,
+}
+
+/// A step to hosts of the audience.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlannedStep {
+    /// Who of the audience.
+    pub audience: AudienceSpec,
+    /// How long the step before it has to stand; none is the default.
+    pub pause_ms: Option<u32>,
+}
+
 /// An activation that is about to start.
 pub(super) struct Start<'a> {
     pub name: &'a str,
@@ -24,11 +47,7 @@ pub(super) struct Start<'a> {
     /// Within `events`, or made before.
     pub release: &'a str,
     pub version: u64,
-    pub audience: v1::Audience,
-    /// None is the default: careful.
-    pub steps: Option<Vec<v1::activation_started::Step>>,
-    pub at_once: bool,
-    pub ttl_ms: Option<u64>,
+    pub plan: &'a Plan,
     /// The version and release that it needs, if they are new.
     pub events: Vec<v1::Event>,
 }
@@ -37,25 +56,21 @@ impl Start<'_> {
     /// The events that start it, and end what is in progress.
     pub(super) fn decide(self, state: &State, context: &Context) -> Result<Decision, Refusal> {
         let id = activation_id(state, self.name);
-        let mut audience = self.audience.clone();
-        steps::salt(&mut audience, &id);
-        let mut plan = self.plan(&audience, context)?;
-        for step in &mut plan {
-            steps::salt(step.audience.get_or_insert_default(), &id);
-        }
-        let expires_ms = match self.ttl_ms {
+        let service = state.service(self.name);
+        let firm = service.map(|service| service.firm.clone()).unwrap_or_default();
+        let audience = self.audience(&self.plan.audience, &id, &firm, context)?;
+        let expires_ms = match self.plan.ttl_ms {
             None => 0,
             Some(ttl) if (1..=MAX_TTL_MS).contains(&ttl) => context.now_ms + ttl,
             Some(_) => return Err(self.invalid("ttl", "a time to live is up to a year, and not nothing")),
         };
-        let service = state.service(self.name);
         let started = v1::ActivationStarted {
             activation: id.clone(),
             release: self.release.to_owned(),
             version: self.version,
+            steps: self.steps(&audience, &id, context)?,
             audience: Some(audience),
-            steps: plan,
-            before: Some(service.map(|service| service.firm.clone()).unwrap_or_default()),
+            before: Some(firm),
             expires_ms,
             kind: self.kind.into(),
         };
@@ -75,16 +90,36 @@ impl Start<'_> {
         Ok(Decision { events, version: Some(self.version), activation: Some(id), note: String::new() })
     }
 
-    fn plan(
+    /// The audience that is meant. One that has a release of its own already is the same hosts again.
+    fn audience(
+        &self,
+        spec: &AudienceSpec,
+        id: &str,
+        firm: &v1::Assignment,
+        context: &Context,
+    ) -> Result<v1::Audience, Refusal> {
+        let resolved = |salt: &str| {
+            resolve(spec, salt, context).map_err(|error| self.invalid("audience", &error.to_string()))
+        };
+        for held in firm.rules.iter().filter_map(|rule| rule.audience.as_ref()) {
+            if resolved(steps::salt_of(held))? == *held {
+                return Ok(held.clone());
+            }
+        }
+        resolved(id)
+    }
+
+    fn steps(
         &self,
         audience: &v1::Audience,
+        id: &str,
         context: &Context,
     ) -> Result<Vec<v1::activation_started::Step>, Refusal> {
-        if self.at_once {
+        if self.plan.at_once {
             context.needs_reason(&format!("service {}", self.name), "going to all hosts at once")?;
             return Ok(vec![steps::all()]);
         }
-        let Some(plan) = &self.steps else {
+        let Some(planned) = &self.plan.steps else {
             let Some(host) = &context.prepared.first_host else {
                 let message =
                     "no connected host of the audience has an Envoy, so there is none to begin with";
@@ -95,18 +130,25 @@ impl Start<'_> {
                         "wait until one is connected, or activate at once, with a reason, for those to come",
                     ));
             };
-            return Ok(steps::careful(audience, host));
+            return Ok(steps::careful(audience, host, id));
         };
-        let mut plan = plan.clone();
+        let mut plan = Vec::with_capacity(planned.len() + 1);
+        for (place, step) in planned.iter().enumerate() {
+            let audience = resolve(&step.audience, id, context)
+                .map_err(|error| self.invalid(&format!("steps[{place}].audience"), &error.to_string()))?;
+            let title = if step.audience.terms.is_empty() { "all".into() } else { step.audience.to_string() };
+            let pause_ms = step.pause_ms.unwrap_or(if place == 0 { 0 } else { steps::PAUSE_MS });
+            if pause_ms > MAX_PAUSE_MS {
+                return Err(self.invalid(&format!("steps[{place}].pause"), "a pause is at most a day"));
+            }
+            plan.push(v1::activation_started::Step { audience: Some(audience), title, pause_ms });
+        }
         if !plan.last().is_some_and(steps::is_all) {
             let pause_ms = if plan.is_empty() { 0 } else { steps::PAUSE_MS };
             plan.push(v1::activation_started::Step { pause_ms, ..steps::all() });
         }
         if plan.len() > MAX_STEPS {
             return Err(self.invalid("steps", &format!("there are at most {MAX_STEPS} steps")));
-        }
-        if plan.iter().any(|step| step.pause_ms > MAX_PAUSE_MS) {
-            return Err(self.invalid("steps", "a pause is at most a day"));
         }
         if plan[..plan.len() - 1].iter().any(steps::is_all) {
             return Err(self.invalid("steps", "a step before the last one is for all hosts already"));
@@ -118,6 +160,15 @@ impl Start<'_> {
         let object = format!("service {}", self.name);
         Refusal::new(RefusalKind::Invalid, "plan", object, message).field(field)
     }
+}
+
+/// An audience, with the tiers that the version's document has.
+pub(super) fn resolve(
+    spec: &AudienceSpec,
+    salt: &str,
+    context: &Context,
+) -> Result<v1::Audience, AudienceError> {
+    spec.resolve(salt, |tier| context.prepared.tiers.get(tier).cloned())
 }
 
 /// The id that an activation will have if its entry is the next one.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tower_common::audience::AudienceSpec;
 use tower_proto::v1::{self, activation_started::Kind};
 
 use super::{
     Context, Decision, known,
-    start::{Start, is_everywhere, release_for},
+    start::{Plan, Start, is_everywhere, release_for},
     upload::{prepared, version_for},
     usable,
 };
@@ -26,31 +27,35 @@ pub struct Traffic {
     pub weights: BTreeMap<String, u32>,
     /// Of this route; of all that have weights, if none is named.
     pub route: Option<String>,
-    /// After how many milliseconds the weights return by themselves.
-    pub ttl_ms: Option<u64>,
-    /// In one step. Needs a reason.
-    pub at_once: bool,
+    /// For whom, and in which steps.
+    pub plan: Plan,
 }
 
-/// The version whose weights are changed: the one that is being brought to everyone, or that everyone has.
+/// The version whose weights are changed: the one that this audience has, or is being brought.
 ///
 /// # Errors
-/// If there is none, or hosts have several.
-pub fn base(name: &str, service: &Service) -> Result<u64, Refusal> {
+/// If there is none, or hosts of the audience have several.
+pub fn base(name: &str, service: &Service, audience: &AudienceSpec) -> Result<u64, Refusal> {
     let object = format!("service {name}");
-    let started = service.running().or(service.temporary()).and_then(|record| record.started.as_ref());
-    let everyone = |started: &&v1::ActivationStarted| {
-        started.audience.as_ref().is_none_or(|audience| audience.terms.is_empty())
+    let is_meant = |held: Option<&v1::Audience>| {
+        AudienceSpec::of(&held.cloned().unwrap_or_default()).is_ok_and(|held| held == *audience)
     };
-    if let Some(started) = started.filter(everyone) {
+    let passing = service.running().or(service.temporary()).and_then(|record| record.started.as_ref());
+    if let Some(started) = passing.filter(|started| is_meant(started.audience.as_ref())) {
         return Ok(started.version);
     }
-    if !service.assignment.rules.is_empty() {
-        let message = "audiences have versions of their own, and whose weights are meant is not clear";
-        return Err(Refusal::new(RefusalKind::Blocked, "several-versions", object, message)
-            .next("activate one version for everyone, or upload a version and activate it for an audience"));
-    }
-    service.version_of(&service.assignment.default_release).ok_or_else(|| {
+    let mut rules = service.firm.rules.iter();
+    let release = match rules.find(|rule| is_meant(rule.audience.as_ref())) {
+        Some(rule) => &rule.release,
+        None if audience.terms.is_empty() && !service.firm.rules.is_empty() => {
+            let message = "audiences have versions of their own, and whose weights are meant is not clear";
+            return Err(Refusal::new(RefusalKind::Blocked, "several-versions", object, message)
+                .field("audience")
+                .next("name an audience, or activate one version for everyone first"));
+        }
+        None => &service.firm.default_release,
+    };
+    service.version_of(release).ok_or_else(|| {
         Refusal::new(
             RefusalKind::Blocked,
             "not-active",
@@ -66,14 +71,14 @@ pub(super) fn handle(state: &State, command: &Traffic, context: &Context) -> Res
     context.may(state, Action::Activate, Some(name))?;
     let service = known(state, name)?;
     service.expect(name, context.if_match)?;
-    base(name, service)?;
+    base(name, service, &command.plan.audience)?;
     let (number, new_version) = version_for(name, Some(service), prepared(name, context)?)?;
     if new_version.is_none() {
         usable(name, service, number)?;
     }
     let (made, new_release) = release_for(name, Some(service), number, context)?;
-    let there = service.running().is_none() && service.temporary().is_none() && command.ttl_ms.is_none();
-    if there && is_everywhere(service, &made.release) {
+    let there = service.running().is_none() && service.temporary().is_none() && command.plan.ttl_ms.is_none();
+    if there && command.plan.audience.terms.is_empty() && is_everywhere(service, &made.release) {
         return Ok(Decision {
             note: format!("the weights are so already, with {name}@{number}"),
             version: Some(number),
@@ -86,10 +91,7 @@ pub(super) fn handle(state: &State, command: &Traffic, context: &Context) -> Res
         kind: Kind::Traffic,
         release: &made.release,
         version: number,
-        audience: v1::Audience::default(),
-        steps: None,
-        at_once: command.at_once,
-        ttl_ms: command.ttl_ms,
+        plan: &command.plan,
         events: new_version.into_iter().chain(new_release).collect(),
     };
     let mut decision = start.decide(state, context)?;

@@ -1,11 +1,12 @@
 //! What people and Towers do to activations, in the order in which it goes wrong elsewhere.
 
+use tower_common::audience::{AudienceSpec, Workload};
 use tower_proto::v1::activation_ended::Outcome;
 
 use super::{World, refused};
 use crate::registry::{
     Command, RefusalKind,
-    commands::{Abort, Activate, Deactivate, EditPart, Retire, Traffic, Upload},
+    commands::{Abort, Activate, Deactivate, EditPart, Plan, Retire, Traffic, Upload},
     permission::TOWER,
     service::Activation,
 };
@@ -17,7 +18,8 @@ fn abort(world: &mut World, id: Option<&str>) -> crate::registry::Decision {
 
 fn traffic(world: &mut World, canary: u32, ttl_ms: Option<u64>) -> String {
     let weights = [("stable".to_owned(), 100 - canary), ("canary".to_owned(), canary)].into();
-    let traffic = Traffic { service: "web".into(), weights, ttl_ms, ..Default::default() };
+    let traffic =
+        Traffic { service: "web".into(), weights, plan: Plan { ttl_ms, ..Plan::default() }, route: None };
     world.run("ann", Command::Traffic(traffic)).unwrap().activation.unwrap()
 }
 
@@ -199,7 +201,7 @@ fn no_host_is_no_beginning_but_at_once_needs_none_and_a_reason() {
     world.upload("web", "a");
     let activate = Activate { service: "web".into(), version: 1, ..Default::default() };
     refused(world.run("ann", Command::Activate(activate.clone())), "no-hosts");
-    let at_once = Command::Activate(Activate { at_once: true, ..activate });
+    let at_once = Command::Activate(Activate { plan: Plan { at_once: true, ..Plan::default() }, ..activate });
     let mut context = world.context("ann");
     world.prepare(&at_once, &mut context);
     context.reason = " ".into();
@@ -254,15 +256,16 @@ fn weights_of_what_is_not_everywhere_are_refused() {
     let command = Traffic { service: "web".into(), ..Default::default() };
     refused(world.run("ann", Command::Traffic(command.clone())), "not-active");
     world.stand("web", "b");
-    let zone = tower_proto::v1::audience::Term {
-        term: Some(tower_proto::v1::audience::term::Term::Zones(tower_proto::v1::audience::Names {
-            names: vec!["a".into()],
-        })),
-    };
-    let audience = tower_proto::v1::Audience { terms: vec![zone] };
-    let activate = Activate { service: "web".into(), version: 1, audience, ..Default::default() };
-    world.run("ann", Command::Activate(activate)).unwrap();
-    refused(world.run("ann", Command::Traffic(command)), "several-versions");
+    let plan = Plan { audience: "zone=a".parse().unwrap(), ..Plan::default() };
+    let activate = Activate { service: "web".into(), version: 1, plan: plan.clone(), ..Default::default() };
+    let id = world.run("ann", Command::Activate(activate)).unwrap().activation.unwrap();
+    for step in [1, 2] {
+        world.step(&id, step).unwrap();
+    }
+    world.end(&id, Outcome::Succeeded).unwrap();
+    refused(world.run("ann", Command::Traffic(command.clone())), "several-versions");
+    world.run("ann", Command::Traffic(Traffic { plan, ..command })).unwrap();
+    assert_eq!(world.assigned("web"), [3, 1, 2], "for these hosts only");
 }
 
 #[test]
@@ -361,4 +364,42 @@ fn a_service_in_use_remembers_its_releases_however_many_are_made() {
     assert_eq!(world.assigned("web"), [1]);
     assert!(world.state.service("web").unwrap().releases.len() <= 21);
     assert!(world.run(TOWER, Command::Abort(Abort { service: "web".into(), activation: None })).is_ok());
+}
+
+#[test]
+fn a_percentage_is_the_same_hosts_until_it_is_over() {
+    let mut world = World::new();
+    world.stand("web", "a");
+    world.upload("web", "b");
+    world.upload("web", "c");
+    let tenth = |version| {
+        let plan = Plan { audience: "10%".parse().unwrap(), at_once: true, ..Plan::default() };
+        Command::Activate(Activate { service: "web".into(), version, plan, ..Default::default() })
+    };
+    let id = world.run("ann", tenth(2)).unwrap().activation.unwrap();
+    world.end(&id, Outcome::Succeeded).unwrap();
+    assert!(world.run("ann", tenth(2)).unwrap().note.contains("active there already"));
+    let first = world.state.service("web").unwrap().assignment.rules[0].audience.clone();
+    world.run("ann", tenth(3)).unwrap();
+    assert_eq!(world.assigned("web"), [3, 1], "it takes the place of the other");
+    assert_eq!(world.state.service("web").unwrap().assignment.rules[0].audience, first);
+}
+
+#[test]
+fn tiers_are_the_clusters_that_the_document_names() {
+    let mut world = World::new();
+    world.upload("web", "a");
+    let plan = Plan { audience: "tier=canary".parse().unwrap(), at_once: true, ..Plan::default() };
+    let command = Activate { service: "web".into(), version: 1, plan, ..Default::default() };
+    let command = Command::Activate(command);
+    let refusal = refused(world.run("ann", command.clone()), "plan");
+    assert!(refusal.message.contains("no tier \"canary\""), "{refusal}");
+    let mut context = world.context("ann");
+    world.prepare(&command, &mut context);
+    let workload = Workload { service: "web".into(), cluster: "web-canary".into() };
+    context.prepared.tiers.insert("canary".into(), vec![workload]);
+    world.run_with(&context, &command).unwrap();
+    let rule = &world.state.service("web").unwrap().assignment.rules[0];
+    let audience = AudienceSpec::of(rule.audience.as_ref().unwrap()).unwrap();
+    assert_eq!(audience.to_string(), "workload=web/web-canary");
 }

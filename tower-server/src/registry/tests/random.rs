@@ -7,8 +7,8 @@ use super::{World, hash};
 use crate::registry::{
     Command, State,
     commands::{
-        Abort, Activate, Adopt, Approve, Deactivate, EditPart, End, IssueToken, RecordHold, ReleaseHold,
-        Report, Retire, RevokeToken, RollBack, Step, Traffic, Upload,
+        Abort, Activate, Adopt, Approve, Deactivate, EditPart, End, IssueToken, Plan, RecordHold,
+        ReleaseHold, Report, Retire, RevokeToken, RollBack, Step, Traffic, Upload,
     },
     permission::TOWER,
     service::Activation,
@@ -41,36 +41,19 @@ fn command(world: &World, ask: &Ask) -> (&'static str, Command) {
     let activation = last.map_or_else(|| format!("{service}-1"), |last| last.id().to_owned());
     let step = last.map_or(0, |last| last.step);
     let ttl_ms = flag(0).then_some(5);
-    let audience = match ask.flags >> 6 {
-        0 | 1 => v1::Audience::default(),
-        zone => v1::Audience {
-            terms: vec![v1::audience::Term {
-                term: Some(v1::audience::term::Term::Zones(v1::audience::Names {
-                    names: vec![format!("zone-{zone}")],
-                })),
-            }],
-        },
-    };
+    let audience = ["everyone", "everyone", "zone=a", "10%"][usize::from(ask.flags >> 6)].parse().unwrap();
+    let plan = Plan { audience, steps: None, at_once: flag(1), ttl_ms };
     let text = number.to_string();
     let command = match ask.what {
         0 | 1 => Command::Upload(Upload { service, file: String::new(), text }),
         2 => Command::Approve(Approve { service, version: number }),
         3 => Command::Retire(Retire { service, version: number }),
-        4..=6 => Command::Activate(Activate {
-            service,
-            version: number,
-            audience,
-            steps: None,
-            at_once: flag(1),
-            ttl_ms,
-            again: flag(2),
-        }),
+        4..=6 => Command::Activate(Activate { service, version: number, plan, again: flag(2) }),
         7 => Command::Traffic(Traffic {
             service,
             weights: [("canary".to_owned(), ask.small.try_into().unwrap())].into(),
             route: None,
-            ttl_ms,
-            at_once: flag(1),
+            plan,
         }),
         8 => Command::RollBack(RollBack { service, to: flag(0).then_some(number) }),
         9 => Command::Deactivate(Deactivate { service }),

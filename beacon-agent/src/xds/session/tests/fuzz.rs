@@ -68,7 +68,7 @@ struct Fuzzed<P> {
 
 impl<P: Wire> Fuzzed<P> {
     fn new(scope: Scope) -> Self {
-        let session = Session::new(scope, node(), Limits::default(), &composition(&["a", "b"]));
+        let session = Session::new(scope, &node(), Limits::default(), &composition(&["a", "b"]));
         Self { session, memory: Memory::default() }
     }
 

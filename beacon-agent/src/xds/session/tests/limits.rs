@@ -31,7 +31,7 @@ fn delta() -> DeltaDiscoveryRequest {
 
 /// The message with which a stream ends that receives these requests.
 fn refusal<P: Protocol>(requests: impl IntoIterator<Item = P::Request>) -> String {
-    let mut session = Session::<P>::new(Scope::Aggregated, node(), LIMITS, &composition(&["a"]));
+    let mut session = Session::<P>::new(Scope::Aggregated, &node(), LIMITS, &composition(&["a"]));
     let error = requests.into_iter().find_map(|request| session.handle(request).err());
     let status = tonic::Status::from(error.expect("a refusal"));
     assert_eq!(status.code(), tonic::Code::InvalidArgument);
@@ -82,14 +82,14 @@ fn locators_are_refused_rather_than_taken_for_a_wildcard() {
 
 #[test]
 fn a_name_given_repeatedly_counts_once() {
-    let mut session = Session::<Sotw>::new(Scope::Aggregated, node(), LIMITS, &composition(&["a"]));
+    let mut session = Session::<Sotw>::new(Scope::Aggregated, &node(), LIMITS, &composition(&["a"]));
     session.handle(DiscoveryRequest { resource_names: strings(&["a"; 20]), ..sotw() }).unwrap();
     assert_eq!(session.next_batch(clock::monotonic()).unwrap().resources.len(), 1);
 }
 
 #[test]
 fn an_unknown_type_leaves_the_others_working() {
-    let mut session = Session::<Sotw>::new(Scope::Aggregated, node(), LIMITS, &composition(&["a"]));
+    let mut session = Session::<Sotw>::new(Scope::Aggregated, &node(), LIMITS, &composition(&["a"]));
     let url = "type.googleapis.com/envoy.service.health.v3.Capability".to_owned();
     let unknown = DiscoveryRequest { type_url: url.clone(), ..Default::default() };
     assert_eq!(session.handle(unknown), Ok(Received::UnknownType(url)));
@@ -102,7 +102,7 @@ fn an_unknown_type_leaves_the_others_working() {
 fn names_are_opaque() {
     let names = ["/", "a:b", "[::]:8080", "?x=%20|", "ü ñ", "*a", "xdstp://x/y?a=b"];
     let composition = composition(&names);
-    let mut session = Session::<Delta>::new(Scope::Aggregated, node(), Limits::default(), &composition);
+    let mut session = Session::<Delta>::new(Scope::Aggregated, &node(), Limits::default(), &composition);
     session.handle(DeltaDiscoveryRequest { resource_names_subscribe: strings(&names), ..delta() }).unwrap();
     let batch = session.next_batch(clock::monotonic()).unwrap();
     let got: std::collections::BTreeSet<&str> = batch.resources.iter().map(|r| &*r.name).collect();
@@ -139,15 +139,15 @@ fn large_answers_come_in_messages_that_fit() {
     let composition = sized(&sizes);
     let names: Vec<String> = composition.assignments.keys().map(ToString::to_string).collect();
 
-    let mut session = Session::<Sotw>::new(Scope::Aggregated, node(), Limits::default(), &composition);
+    let mut session = Session::<Sotw>::new(Scope::Aggregated, &node(), Limits::default(), &composition);
     session.handle(DiscoveryRequest { resource_names: names.clone(), ..sotw() }).unwrap();
     check_split(&drain(&mut session), &sizes);
 
-    let mut session = Session::<Delta>::new(Scope::Aggregated, node(), Limits::default(), &composition);
+    let mut session = Session::<Delta>::new(Scope::Aggregated, &node(), Limits::default(), &composition);
     session.handle(DeltaDiscoveryRequest { resource_names_subscribe: names, ..delta() }).unwrap();
     check_split(&drain(&mut session), &sizes);
 
-    let mut session = Session::<Delta>::new(Scope::Aggregated, node(), Limits::default(), &composition);
+    let mut session = Session::<Delta>::new(Scope::Aggregated, &node(), Limits::default(), &composition);
     let type_url = ResourceType::Cluster.url().to_owned();
     session.handle(DeltaDiscoveryRequest { type_url, ..Default::default() }).unwrap();
     check_split(&drain(&mut session), &sizes);
@@ -156,7 +156,7 @@ fn large_answers_come_in_messages_that_fit() {
 #[test]
 fn all_clusters_come_in_one_message_of_state_of_the_world() {
     let mut session =
-        Session::<Sotw>::new(Scope::Aggregated, node(), Limits::default(), &sized(&[1 << 20; 5]));
+        Session::<Sotw>::new(Scope::Aggregated, &node(), Limits::default(), &sized(&[1 << 20; 5]));
     let type_url = ResourceType::Cluster.url().to_owned();
     session.handle(DiscoveryRequest { type_url, ..Default::default() }).unwrap();
     let batches = drain(&mut session);

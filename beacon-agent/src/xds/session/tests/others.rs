@@ -46,7 +46,7 @@ fn secrets() -> Composition {
     }
 }
 
-fn session<P: Protocol>(node: NodeView, composition: &Composition) -> Session<P> {
+fn session<P: Protocol>(node: &NodeView, composition: &Composition) -> Session<P> {
     Session::new(Scope::Aggregated, node, Limits::default(), composition)
 }
 
@@ -81,7 +81,7 @@ fn strings(names: &[&str]) -> Vec<String> {
 /// envoyproxy/go-control-plane#249
 #[test]
 fn b10_one_of_two_secrets_can_be_asked_for() {
-    let mut session = session::<Sotw>(node(), &secrets());
+    let mut session = session::<Sotw>(&node(), &secrets());
     session.handle(sotw(ResourceType::Secret, &["s1"], "")).unwrap();
     assert_eq!(next(&mut session), Some((ResourceType::Secret, strings(&["s1"]), vec![])));
     assert_eq!(next(&mut session), None);
@@ -90,7 +90,7 @@ fn b10_one_of_two_secrets_can_be_asked_for() {
 /// envoyproxy/envoy#33362: it lets a cluster leave warming.
 #[test]
 fn a_missing_secret_is_told_to_be_missing() {
-    let mut session = session::<Delta>(node(), &secrets());
+    let mut session = session::<Delta>(&node(), &secrets());
     session.handle(delta(ResourceType::Secret, &["s1", "s3"])).unwrap();
     assert_eq!(next(&mut session), Some((ResourceType::Secret, strings(&["s1"]), strings(&["s3"]))));
 }
@@ -100,7 +100,7 @@ fn a_private_key_does_not_cross_a_network() {
     let local = NodeView { local: true, ..node() };
     let expected = [(node(), vec![], strings(&["key"])), (local, strings(&["key"]), vec![])];
     for (node, served, missing) in expected {
-        let mut session = session::<Delta>(node, &secrets());
+        let mut session = session::<Delta>(&node, &secrets());
         session.handle(delta(ResourceType::Secret, &["key"])).unwrap();
         assert_eq!(next(&mut session), Some((ResourceType::Secret, served, missing)));
     }
@@ -110,7 +110,7 @@ fn a_private_key_does_not_cross_a_network() {
 #[test]
 fn b27_a_layer_that_is_published_later_arrives() {
     let mut composition = Composition { complete: true, ..Composition::default() };
-    let mut session = session::<Sotw>(node(), &composition);
+    let mut session = session::<Sotw>(&node(), &composition);
     session.handle(sotw(ResourceType::Runtime, &["rtds"], "")).unwrap();
     assert_eq!(next(&mut session), None);
     let runtime = Runtime { name: "rtds".to_owned(), ..Default::default() };
@@ -132,7 +132,7 @@ fn services(names: &[&str]) -> Composition {
 }
 
 fn grpc(composition: &Composition) -> Session<Sotw> {
-    session(NodeView { client: ClientKind::Grpc, ..node() }, composition)
+    session(&NodeView { client: ClientKind::Grpc, ..node() }, composition)
 }
 
 /// envoyproxy/go-control-plane#349

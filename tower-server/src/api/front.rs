@@ -101,7 +101,7 @@ fn write_serving(page: &mut String, serving: &Serving, warn_services: usize) -> 
     }
     let watched = serving.watched().map(|summary| format!("{} ({})", summary.service, summary.endpoints));
     write_names(page, "watched and NOT SERVED, with their endpoints", watched)?;
-    let unknown = serving.unknown().map(str::to_owned);
+    let unknown = serving.unknown.iter().cloned();
     write_names(page, "named by --serve, and not known to any source", unknown)
 }
 

@@ -2,38 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
-use tower_common::served::Served;
+use tower_common::{api::service::Serve, served::Served};
 
 use crate::store_actor::ServiceSummary;
 
 /// The services, and what `--serve` makes of them.
-#[derive(Debug, Serialize)]
-pub(super) struct Serving {
+#[derive(Debug)]
+pub(crate) struct Serving {
     /// What `--serve` says.
-    serve: Rule,
+    pub(super) serve: Serve,
     /// Those that it names, and that no source knows. They may register later.
-    unknown: BTreeSet<String>,
-    services: Vec<ServiceSummary>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Rule {
-    All,
-    None,
-    List,
+    pub(super) unknown: BTreeSet<String>,
+    /// Those that sources know.
+    pub(super) services: Vec<ServiceSummary>,
 }
 
 impl Serving {
     pub(super) fn of(served: &Served, services: Vec<ServiceSummary>) -> Self {
         let known: BTreeSet<&str> = services.iter().map(|summary| summary.service.as_str()).collect();
         let (serve, unknown) = match served {
-            Served::All => (Rule::All, BTreeSet::new()),
-            Served::Only(named) if named.is_empty() => (Rule::None, BTreeSet::new()),
+            Served::All => (Serve::All, BTreeSet::new()),
+            Served::Only(named) if named.is_empty() => (Serve::None, BTreeSet::new()),
             Served::Only(named) => {
                 let unknown = named.iter().filter(|name| !known.contains(name.as_str()));
-                (Rule::List, unknown.cloned().collect())
+                (Serve::List, unknown.cloned().collect())
             }
         };
         Self { serve, unknown, services }
@@ -47,11 +39,6 @@ impl Serving {
     /// The services that are only watched.
     pub(super) fn watched(&self) -> impl Iterator<Item = &ServiceSummary> {
         self.services.iter().filter(|summary| !summary.served)
-    }
-
-    /// The services that `--serve` names, and that no source knows.
-    pub(super) fn unknown(&self) -> impl Iterator<Item = &str> {
-        self.unknown.iter().map(String::as_str)
     }
 }
 
@@ -68,13 +55,11 @@ mod tests {
     fn what_is_named_and_not_there_is_told_apart() {
         let served = Served::Only(["web", "wep"].map(str::to_owned).into());
         let serving = Serving::of(&served, vec![summary("ads", false), summary("web", true)]);
-        assert_eq!(serving.unknown().collect::<Vec<_>>(), ["wep"]);
+        assert_eq!(serving.unknown.iter().collect::<Vec<_>>(), ["wep"]);
         assert_eq!((serving.served(), serving.watched().count()), (1, 1));
-        let json = serde_json::to_value(&serving).unwrap();
-        assert_eq!((json["serve"].as_str(), json["unknown"][0].as_str()), (Some("list"), Some("wep")));
-        assert_eq!(json["services"][0]["served"], false);
-        let rule = |served| serde_json::to_value(Serving::of(&served, Vec::new())).unwrap()["serve"].clone();
-        assert_eq!(rule(Served::All), "all");
-        assert_eq!(rule(Served::Only(BTreeSet::new())), "none");
+        assert_eq!(serving.serve, Serve::List);
+        let rule = |served| Serving::of(&served, Vec::new()).serve;
+        assert_eq!(rule(Served::All), Serve::All);
+        assert_eq!(rule(Served::Only(BTreeSet::new())), Serve::None);
     }
 }

@@ -1,0 +1,14 @@
+//! Each field of a service document, shown by traffic through the real Envoy.
+
+mod answers;
+mod balancing;
+mod bytes;
+mod health;
+mod inbound;
+mod limits;
+mod logs;
+mod matching;
+mod patience;
+mod rig;
+mod secured;
+mod splitting;

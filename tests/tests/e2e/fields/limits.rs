@@ -1,0 +1,83 @@
+//! Circuit breakers and rate limits.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use tokio::task::JoinSet;
+use tower_tests::{Ask, Echo, Protocol, eventually};
+
+use super::rig::{Instance, Rig};
+use crate::support::SOON;
+
+#[tokio::test]
+async fn so_many_requests_may_be_active() -> Result<()> {
+    let slow = Echo::start("slow").await?;
+    slow.take(Duration::from_millis(700));
+    let at = [Instance::at(slow.address())];
+    let running = Rig::default()
+        .service("requests", "callers: {circuitBreaker: {maxRequests: 2}}", &at)?
+        .service("waiting", "callers: {circuitBreaker: {maxConnections: 1, maxPendingRequests: 1}}", &at)?
+        .service("unlimited", "callers: {}", &at)?
+        .start()
+        .await?;
+    let egress = running.envoy.egress();
+    for (host, passed) in [("requests", 2), ("waiting", 2), ("unlimited", 6)] {
+        let mut all = JoinSet::new();
+        for _ in 0..6 {
+            let ask = Ask::get(host, "/");
+            all.spawn(async move { ask.send(egress).await.map(|reply| reply.status) });
+        }
+        let statuses = all.join_all().await.into_iter().collect::<Result<Vec<_>>>()?;
+        let count = |status| statuses.iter().filter(|held| **held == status).count();
+        assert_eq!((count(200), count(503)), (passed, 6 - passed), "{host}: {statuses:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn callers_take_only_so_many_requests() -> Result<()> {
+    let alpha = Echo::start("alpha").await?;
+    let spec = "
+callers:
+  rateLimits: {local: {requests: 3, interval: 1h}}
+  routes:
+  - name: own
+    matches: [{path: {value: /own}}, {path: {value: /also}}]
+    rateLimits: {local: {requests: 1, interval: 1h, burst: 4}}
+  - {name: shadow, matches: [{path: {value: /shadow}}], rateLimits: {local: {requests: 1, interval: 1h, mode: shadow}}}
+  - {name: a, matches: [{path: {value: /a}}]}
+  - {name: b}
+";
+    let running = Rig::default().service("web", spec, &[Instance::at(alpha.address())])?.start().await?;
+    let statuses = async |paths: &[&str]| {
+        let mut statuses = Vec::new();
+        for path in paths {
+            statuses.push(running.ask(&Ask::get("web", path)).await?.status);
+        }
+        anyhow::Ok(statuses)
+    };
+    let own = statuses(&["/own", "/also", "/own", "/also", "/own", "/also"]).await?;
+    assert_eq!(own, [200, 200, 200, 200, 429, 429], "both paths are one route");
+    let rest = statuses(&["/a", "/b", "/a", "/b", "/a"]).await?;
+    assert_eq!(rest, [200, 200, 200, 429, 429], "all others share one limit");
+    assert_eq!(statuses(&["/shadow"; 3]).await?, [200; 3]);
+    let counted = running.envoy.stat("web.http_local_rate_limit.shadow_mode").await?;
+    assert_eq!(counted, Some(2), "it is counted what would have been refused");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_bucket_is_filled_again() -> Result<()> {
+    let alpha = Echo::start("alpha").await?;
+    let spec = "callers: {rateLimits: {local: {requests: 1, interval: 300ms}}}";
+    let running = Rig::default().service("web", spec, &[Instance::at(alpha.address())])?.start().await?;
+    let tally = running.envoy.caller(Protocol::Http1).tally("web", 3).await?;
+    assert!(tally.failures.contains_key(&429), "{tally}");
+    eventually(SOON, "it is filled again", async || {
+        let reply = running.ask(&Ask::get("web", "/")).await?;
+        ensure!(reply.status == 200, "{}", reply.status);
+        Ok(())
+    })
+    .await;
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! HTTP, for people, tools and probes.
+//!
+//! - [`openapi`]: the list of routes, and their description; [`fallback`]: everything else
+//! - [`routes`]: the handlers
+//! - [`error`], [`extract`], [`conditions`], [`page`]: what all of them need
+//! - [`told`]: from Tower's parts to the words of the API, which are in [`tower_common::api`]
+//! - `front`: the page for a first look; `serving`: which services Beacons are sent
+//!
+//! Who may do what is not decided here: see [`auth`](crate::auth).
+
+pub mod changes;
+pub mod conditions;
+pub mod documents;
+pub mod error;
+pub mod extract;
+pub mod fallback;
+mod front;
+pub mod history;
+pub mod ledger;
+pub mod openapi;
+pub mod page;
+pub mod routes;
+mod serving;
+pub mod stream;
+pub mod told;
+
+use std::{sync::Arc, time::Duration};
+
+use actix::{
+    Addr, Handler, Message,
+    dev::{MessageResponse, ToEnvelope},
+};
+use actix_web::{middleware::from_fn, web};
+use prometheus_client::registry::Registry;
+use tower_common::{
+    served::Served,
+    tls::{Reloading, ServerFiles},
+};
+
+use self::{error::Refused, ledger::Ledger, serving::Serving, stream::Streams};
+use crate::{
+    auth::gate,
+    fanout::beacons::Beacons,
+    sources::{SourceHandle, SourceReport},
+    store_actor::{Describe, ListServices, StoreActor, StoreSummary},
+};
+
+/// An actor that takes longer to answer is as good as dead.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What answers are made of.
+#[derive(Clone)]
+pub struct AppState {
+    /// The event log, and what it has come to.
+    pub ledger: Ledger,
+    /// Where the event log is.
+    pub log_target: String,
+    /// Who follows the activity log.
+    pub streams: Streams,
+    /// The store.
+    pub store: Addr<StoreActor>,
+    /// The sources.
+    pub sources: Arc<Vec<SourceHandle>>,
+    /// Who is connected.
+    pub beacons: Arc<Beacons>,
+    /// The certificate, if there is one.
+    pub tls: Option<Reloading<ServerFiles>>,
+    /// Which services Beacons are sent.
+    pub served: Served,
+    /// Beyond so many of them the page warns.
+    pub warn_services: usize,
+    /// All metrics.
+    pub metrics: Arc<Registry>,
+}
+
+/// Adds all routes, behind the gate.
+pub fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        web::scope("")
+            .wrap(from_fn(gate::pass))
+            .configure(openapi::register)
+            .default_service(web::to(fallback::nothing_here)),
+    );
+}
+
+impl AppState {
+    /// Asks the store.
+    ///
+    /// # Errors
+    /// If it does not answer in time.
+    pub async fn ask_store<M>(&self, question: M) -> Result<M::Result, Refused>
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        StoreActor: Handler<M>,
+        <StoreActor as Handler<M>>::Result: MessageResponse<StoreActor, M>,
+        <StoreActor as actix::Actor>::Context: ToEnvelope<StoreActor, M>,
+    {
+        match tokio::time::timeout(ANSWER_TIMEOUT, self.store.send(question)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            _ => Err(Refused::silent("store")),
+        }
+    }
+
+    /// The store in numbers.
+    ///
+    /// # Errors
+    /// If it does not answer in time.
+    pub async fn describe_store(&self) -> Result<StoreSummary, Refused> {
+        self.ask_store(Describe).await
+    }
+
+    /// The services that are discovered, and which of them Beacons are sent.
+    pub(crate) async fn serving(&self) -> Result<Serving, Refused> {
+        Ok(Serving::of(&self.served, self.ask_store(ListServices).await?))
+    }
+
+    /// All sources, as they are now.
+    pub async fn describe_sources(&self) -> Vec<SourceReport> {
+        futures::future::join_all(self.sources.iter().map(SourceHandle::describe)).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,52 @@
+//! For probes, for Prometheus, and for a first look. Open to all.
+
+use actix_web::{HttpResponse, get, web};
+use tower_common::{api::Code, telemetry, tls::Reloading};
+
+use crate::api::{AppState, error::Refused, front};
+
+/// Answers as long as the store does
+#[utoipa::path(tag = "about", security(()), responses((status = 200, content_type = "text/plain", body = String)))]
+#[get("/healthz")]
+pub(crate) async fn healthz(state: web::Data<AppState>) -> Result<HttpResponse, Refused> {
+    state.describe_store().await?;
+    Ok(HttpResponse::Ok().content_type("text/plain").body("ok\n"))
+}
+
+/// Whether a Beacon that connects now gets all there is
+#[utoipa::path(tag = "about", security(()), responses((status = 200, content_type = "text/plain", body = String)))]
+#[get("/readyz")]
+pub(crate) async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Refused> {
+    if !state.describe_store().await?.complete {
+        let detail = "not every source has been read yet; see /api/v1/sources";
+        return Err(Refused::new(Code::Unavailable, detail));
+    }
+    Ok(HttpResponse::Ok().content_type("text/plain").body("ready\n"))
+}
+
+/// Metrics for Prometheus
+#[utoipa::path(
+    tag = "about",
+    security(()),
+    responses((status = 200, content_type = "application/openmetrics-text", body = String)),
+)]
+#[get("/metrics")]
+pub(crate) async fn metrics(state: web::Data<AppState>) -> HttpResponse {
+    let body = telemetry::encode(&state.metrics);
+    HttpResponse::Ok().content_type(telemetry::METRICS_CONTENT_TYPE).body(body)
+}
+
+/// What is wrong, in a few lines
+#[utoipa::path(tag = "about", security(()), responses((status = 200, content_type = "text/plain", body = String)))]
+#[get("/")]
+pub(crate) async fn front_page(state: web::Data<AppState>) -> Result<HttpResponse, Refused> {
+    let page = front::render(&front::Contents {
+        store: state.describe_store().await?,
+        serving: state.serving().await?,
+        warn_services: state.warn_services,
+        sources: state.describe_sources().await,
+        beacons: &state.beacons,
+        tls: state.tls.as_ref().map(Reloading::status),
+    });
+    Ok(HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(page))
+}

@@ -1,0 +1,137 @@
+//! Services: which there are, what is known of one, and their endpoints.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use actix_web::{HttpResponse, get, web};
+use serde::Deserialize;
+use tower_common::api::service::{Endpoints, Service, ServiceDetail, Services, Sort};
+use utoipa::IntoParams;
+
+use super::{activations, queries::OfService};
+use crate::{
+    api::{
+        AppState,
+        conditions::etag,
+        error::Refused,
+        extract::{Path, Query},
+        page::Page,
+        told,
+    },
+    registry::{self, State},
+    store_actor::{ListEndpoints, ServiceSummary},
+};
+
+/// Versions that are told with a service.
+const MAX_VERSIONS: usize = 20;
+
+/// Which services, in which order.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct ListQuery {
+    /// Part of the name, or of the owner's.
+    search: Option<String>,
+    /// The order.
+    #[serde(default)]
+    #[param(inline)]
+    sort: Sort,
+    /// The `next` of the page before.
+    cursor: Option<String>,
+    /// How many at most.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<usize>,
+}
+
+/// Services, discovered or configured
+#[utoipa::path(tag = "services", responses((status = 200, body = Services)))]
+#[get("/api/v1/services")]
+pub(crate) async fn list_services(
+    state: web::Data<AppState>,
+    Query(query): Query<ListQuery>,
+) -> Result<HttpResponse, Refused> {
+    let serving = state.serving().await?;
+    let (serve, unknown) = (serving.serve, serving.unknown.into_iter().collect());
+    let mut services = all(&serving.services, &state.ledger.state());
+    if let Some(search) = query.search.as_deref().map(str::to_lowercase) {
+        services.retain(|service| {
+            let owner = service.owner.as_deref().unwrap_or_default();
+            service.name.to_lowercase().contains(&search) || owner.to_lowercase().contains(&search)
+        });
+    }
+    let page = Page { cursor: query.cursor.as_deref(), limit: query.limit };
+    let key = |service: &Service| {
+        let number = match query.sort {
+            Sort::Name => 0,
+            Sort::Endpoints => service.endpoints,
+            Sort::Changed => service.changed_unix_ms.unwrap_or(0),
+        };
+        (Reverse(number), service.name.clone())
+    };
+    services.sort_by_cached_key(key);
+    let (services, next) = page.of(services.into_iter(), key)?;
+    Ok(HttpResponse::Ok().json(Services { serve, unknown, services, next }))
+}
+
+/// What is known of a service
+#[utoipa::path(tag = "services", responses((status = 200, body = ServiceDetail)))]
+#[get("/api/v1/services/{service}")]
+pub(crate) async fn get_service(
+    state: web::Data<AppState>,
+    Path(path): Path<OfService>,
+) -> Result<HttpResponse, Refused> {
+    let name = path.service;
+    let serving = state.serving().await?;
+    let discovered = serving.services.iter().find(|summary| summary.service == name);
+    let folded = state.ledger.state();
+    let logged = folded.service(&name).map(|service| &**service);
+    if discovered.is_none() && logged.is_none() {
+        return Err(Refused::no_such("service", &name, "/api/v1/services"));
+    }
+    let index = logged.map_or(0, |logged| logged.etag);
+    let none = registry::Service::default();
+    let known = logged.unwrap_or(&none);
+    let records = known.versions.iter().rev().take(MAX_VERSIONS);
+    let running = known.running().map(|record| activations::activation(&state, &name, record));
+    let detail = ServiceDetail {
+        service: told::services::service(&name, discovered, logged),
+        versions: records.map(|record| told::versions::version(&name, known, record)).collect(),
+        assignment: told::services::rules(known, &known.assignment),
+        activation_in_progress: running,
+        findings: Vec::new(),
+        effective: None,
+    };
+    Ok(HttpResponse::Ok().insert_header(etag(index)).json(detail))
+}
+
+/// Endpoints as they are published
+#[utoipa::path(tag = "services", responses((status = 200, body = Endpoints)))]
+#[get("/api/v1/services/{service}/endpoints")]
+pub(crate) async fn list_endpoints(
+    state: web::Data<AppState>,
+    Path(path): Path<OfService>,
+) -> Result<HttpResponse, Refused> {
+    let endpoints = state.ask_store(ListEndpoints { service: path.service }).await?;
+    let endpoints = endpoints.into_iter().map(told::services::endpoint).collect();
+    Ok(HttpResponse::Ok().json(Endpoints { endpoints }))
+}
+
+/// A service of which the log says something.
+pub(super) fn logged<'a>(folded: &'a State, name: &str) -> Result<&'a registry::Service, Refused> {
+    let found = folded.service(name).map(|service| &**service);
+    found.ok_or_else(|| Refused::no_such("configured service", name, "/api/v1/services"))
+}
+
+/// Those that are discovered, and those of the log, by name.
+fn all(discovered: &[ServiceSummary], folded: &State) -> Vec<Service> {
+    let discovered: BTreeMap<&str, &ServiceSummary> =
+        discovered.iter().map(|summary| (summary.service.as_str(), summary)).collect();
+    let logged = folded.services().filter(|(_, service)| !service.versions.is_empty());
+    let names: BTreeSet<&str> = discovered.keys().copied().chain(logged.map(|(name, _)| name)).collect();
+    let service = |name: &str| {
+        let logged = folded.service(name).map(|service| &**service);
+        told::services::service(name, discovered.get(name).copied(), logged)
+    };
+    names.into_iter().map(service).collect()
+}

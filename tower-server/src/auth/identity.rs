@@ -1,0 +1,241 @@
+//! From what a request presents to who it is. Pure: tokens and time are arguments.
+
+use actix_web::{HttpRequest, http::header};
+use tower_common::api::{Code, Problem, access::Role};
+use tower_proto::v1;
+
+use super::{connection::CertificateNames, token::Secret};
+use crate::{api::error::Refused, registry::permission::CERTIFICATE};
+
+/// What to do about a missing or bad credential.
+const HOW: &str = "send \"Authorization: Bearer TOKEN\"; an admin issues tokens, and the first one of a new log is \
+                   in admin.token in a Tower's data folder";
+
+/// Somebody who was let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Principal {
+    /// Who, by the token's name or the certificate's.
+    pub name: String,
+    /// The id of the token, or [`CERTIFICATE`] and a name.
+    pub credential: String,
+    /// What they may do.
+    pub roles: Vec<Role>,
+    /// What an owner owns.
+    pub services: Vec<String>,
+    /// When that ends, in milliseconds since 1970.
+    pub expires_ms: Option<u64>,
+    /// From where.
+    pub address: String,
+}
+
+/// What a request presents.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Presented {
+    /// A token, or something else in its place.
+    pub bearer: Option<Result<Secret, &'static str>>,
+    /// Names in the client certificate.
+    pub certificate: Vec<String>,
+    /// From where.
+    pub address: String,
+}
+
+/// A credential in the log.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// As it was issued.
+    pub issued: v1::TokenIssued,
+    /// It was taken back.
+    pub revoked: bool,
+}
+
+impl Principal {
+    /// As the author of an entry of the log.
+    pub fn actor(&self) -> v1::Actor {
+        v1::Actor {
+            name: self.name.clone(),
+            credential: self.credential.clone(),
+            address: self.address.clone(),
+        }
+    }
+}
+
+impl Presented {
+    /// Of a request.
+    pub fn by(request: &HttpRequest) -> Self {
+        let bearer = request.headers().get(header::AUTHORIZATION).map(|value| {
+            let words = value.to_str().ok().and_then(|value| value.split_once(' '));
+            match words {
+                Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+                    Secret::parse(token.trim()).ok_or("what comes after \"Bearer\" is not a token of Tower")
+                }
+                _ => Err("it has to be \"Bearer\" and a token"),
+            }
+        });
+        let certificate = request.conn_data::<CertificateNames>().map(|names| names.0.clone());
+        let address = request.peer_addr().map_or_else(|| "unknown".to_owned(), |address| address.to_string());
+        Self { bearer, certificate: certificate.unwrap_or_default(), address }
+    }
+
+    /// Who it is, at this time in milliseconds since 1970. A token goes before a certificate: who presents one
+    /// that is not good is refused, whatever the certificate.
+    ///
+    /// # Errors
+    /// If it is nobody.
+    pub fn identify(&self, known: impl Fn(&str) -> Option<Known>, now_ms: u64) -> Result<Principal, Refused> {
+        let refuse = |detail: String| -> Refused {
+            Problem::new(Code::Unauthenticated, detail).field("Authorization").next(HOW).into()
+        };
+        let (credential, issued) = match &self.bearer {
+            Some(Err(fault)) => return Err(refuse((*fault).to_owned())),
+            Some(Ok(secret)) => {
+                let found = known(secret.id());
+                let hash = found.as_ref().map(|found: &Known| &found.issued.hash[..]);
+                let good = secret.has_hash(hash);
+                let Some(found) = found.filter(|_| good) else {
+                    return Err(refuse("there is no such token".to_owned()));
+                };
+                (secret.id().to_owned(), usable(found, now_ms).map_err(refuse)?)
+            }
+            None if self.certificate.is_empty() => return Err(refuse("there is no credential".to_owned())),
+            None => {
+                let mut faults = Vec::new();
+                let found = self.certificate.iter().find_map(|name| {
+                    let credential = format!("{CERTIFICATE}{name}");
+                    match known(&credential).map(|found| usable(found, now_ms)) {
+                        Some(Ok(issued)) => Some((credential, issued)),
+                        Some(Err(fault)) => {
+                            faults.push(format!("{name}: {fault}"));
+                            None
+                        }
+                        None => {
+                            faults.push(format!("{name}: it has no role"));
+                            None
+                        }
+                    }
+                });
+                found.ok_or_else(|| {
+                    refuse(format!("the client certificate does not count: {}", faults.join("; ")))
+                })?
+            }
+        };
+        Ok(Principal {
+            // A role of a newer Tower is nothing here.
+            roles: issued.roles.iter().filter_map(|role| role.parse().ok()).collect(),
+            name: issued.name,
+            credential,
+            services: issued.services,
+            expires_ms: Some(issued.expires_ms).filter(|expires| *expires != 0),
+            address: self.address.clone(),
+        })
+    }
+}
+
+fn usable(found: Known, now_ms: u64) -> Result<v1::TokenIssued, String> {
+    let Known { issued, revoked } = found;
+    if revoked {
+        return Err(format!("the credential {} was revoked", issued.id));
+    }
+    if issued.expires_ms != 0 && issued.expires_ms <= now_ms {
+        return Err(format!("the credential {} has expired", issued.id));
+    }
+    Ok(issued)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Log(BTreeMap<String, (v1::TokenIssued, bool)>);
+
+    impl Log {
+        fn issue(&mut self, id: &str, hash: &[u8], expires_ms: u64, revoked: bool) {
+            let issued = v1::TokenIssued {
+                id: id.to_owned(),
+                name: format!("name of {id}"),
+                hash: hash.to_vec().into(),
+                roles: vec!["owner".to_owned(), "emperor".to_owned()],
+                services: vec!["web".to_owned()],
+                expires_ms,
+            };
+            self.0.insert(id.to_owned(), (issued, revoked));
+        }
+
+        fn identify(&self, presented: &Presented, now_ms: u64) -> Result<Principal, String> {
+            let known = |id: &str| {
+                let (issued, revoked) = self.0.get(id)?;
+                Some(Known { issued: issued.clone(), revoked: *revoked })
+            };
+            presented.identify(known, now_ms).map_err(|refused| {
+                assert_eq!(refused.problem().code, Code::Unauthenticated);
+                refused.problem().detail.clone()
+            })
+        }
+    }
+
+    fn bearer(secret: &Secret) -> Presented {
+        Presented { bearer: Some(Ok(secret.clone())), ..Default::default() }
+    }
+
+    fn certificate(names: &[&str]) -> Presented {
+        let certificate = names.iter().map(|name| (*name).to_owned()).collect();
+        Presented { certificate, ..Default::default() }
+    }
+
+    #[test]
+    fn a_token_is_who_it_was_issued_to_until_it_ends() {
+        let (secret, other) = (Secret::generate().unwrap(), Secret::generate().unwrap());
+        let mut log = Log::default();
+        assert!(log.identify(&bearer(&secret), 1).unwrap_err().contains("no such token"));
+        log.issue(secret.id(), &secret.hash(), 100, false);
+        let principal = log.identify(&bearer(&secret), 99).unwrap();
+        assert_eq!(principal.credential, secret.id());
+        assert_eq!((principal.roles, principal.services), (vec![Role::Owner], vec!["web".to_owned()]));
+        assert!(log.identify(&bearer(&secret), 100).unwrap_err().contains("expired"));
+        log.issue(secret.id(), &other.hash(), 0, false);
+        assert!(log.identify(&bearer(&secret), 1).unwrap_err().contains("no such token"));
+        log.issue(secret.id(), &secret.hash(), 0, true);
+        assert!(log.identify(&bearer(&secret), 1).unwrap_err().contains("revoked"));
+    }
+
+    #[test]
+    fn a_certificate_counts_by_the_first_of_its_names_that_has_a_role() {
+        let mut log = Log::default();
+        assert!(log.identify(&Presented::default(), 1).unwrap_err().contains("no credential"));
+        let refused = log.identify(&certificate(&["a", "b"]), 1).unwrap_err();
+        assert!(refused.contains("a: it has no role; b: it has no role"), "{refused}");
+        log.issue("cert:a", &[], 0, true);
+        log.issue("cert:b", &[], 0, false);
+        assert_eq!(log.identify(&certificate(&["a", "b"]), 1).unwrap().credential, "cert:b");
+    }
+
+    #[test]
+    fn a_bad_token_is_not_made_good_by_a_certificate_nor_a_certificate_s_entry_by_a_token() {
+        let mut log = Log::default();
+        log.issue("cert:a", &[], 0, false);
+        let bad = Presented { bearer: Some(Ok(Secret::generate().unwrap())), ..certificate(&["a"]) };
+        assert!(log.identify(&bad, 1).is_err());
+        let secret = Secret::generate().unwrap();
+        log.issue(secret.id(), &[], 0, false);
+        assert!(log.identify(&bearer(&secret), 1).is_err(), "an entry without a hash has no secret");
+    }
+
+    #[test]
+    fn what_is_presented_is_read_from_the_header() {
+        let presented = |value: &str| {
+            let request = TestRequest::get().insert_header((header::AUTHORIZATION, value)).to_http_request();
+            Presented::by(&request).bearer
+        };
+        let secret = Secret::generate().unwrap();
+        assert_eq!(presented(&format!("Bearer {}", secret.reveal())), Some(Ok(secret.clone())));
+        assert_eq!(presented(&format!("bearer  {}", secret.reveal())), Some(Ok(secret.clone())));
+        for wrong in ["", "Bearer", "Bearer x", "Basic eDp5", &secret.reveal()] {
+            assert!(matches!(presented(wrong), Some(Err(_))), "{wrong}");
+        }
+        assert_eq!(Presented::by(&TestRequest::get().to_http_request()).bearer, None);
+    }
+}
