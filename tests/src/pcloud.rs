@@ -33,7 +33,7 @@ pub struct Ran {
 impl Pcloud {
     /// Whoever has the token that Tower made when it started first.
     pub fn admin(tower: &Tower) -> Result<Self> {
-        let token = tower.admin_token()?;
+        let token = tower.admin_token().context("Tower has made no token")?;
         Self::with(tower, Some(token))
     }
 

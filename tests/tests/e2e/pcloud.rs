@@ -188,6 +188,20 @@ async fn a_token_is_made_used_and_ended() -> Result<()> {
     Ok(())
 }
 
+/// The documents in the docs are right.
+#[tokio::test]
+async fn the_documents_of_the_docs_are_right() -> Result<()> {
+    let world = World::start().await?;
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs");
+    let reference = std::fs::read_to_string(format!("{docs}/SERVICE-DOCUMENT.md"))?;
+    let example = reference.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    world.pcloud.write("reference.yaml", example.unwrap_or_default())?;
+    for file in ["reference.yaml", &format!("{docs}/examples/hello.yaml")] {
+        world.pcloud.ok(&["lint", "-f", file, "--failure-threshold", "warning"]).await?;
+    }
+    Ok(())
+}
+
 /// How long after an activation the traffic is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_activation_at_once_is_seen_in_traffic_soon() -> Result<()> {
