@@ -28,19 +28,3 @@ pub use self::{
     rules::{RULES, Rule},
     schema::json_schema,
 };
-pub struct World;
-impl World {
-    pub fn unknown() -> Self {
-        World
-    }
-}
-pub struct Parts;
-pub struct Parsed {
-    pub document: Document,
-}
-pub fn parse(_: &str, _: &str, _: Owner) -> Result<Parsed, Vec<Finding>> {
-    Err(vec![])
-}
-pub fn check_part(_: &Parsed, _: &World) -> Vec<Finding> {
-    vec![]
-}

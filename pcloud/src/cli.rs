@@ -198,6 +198,9 @@ pub(crate) struct Activate {
     /// Take it back by itself after this time
     #[arg(long, value_name = "TIME")]
     pub(crate) ttl: Option<Period>,
+    /// Also if the version was rejected, or gone back from, before
+    #[arg(long)]
+    pub(crate) again: bool,
     /// Only if nothing has changed since; `plan` prints the value
     #[arg(long, value_name = "ETAG")]
     pub(crate) if_match: Option<String>,
@@ -555,6 +558,9 @@ pub(crate) enum Token {
     Create {
         /// Whom it is for
         name: String,
+        /// For whoever has a client certificate with this name, instead of a token
+        #[arg(long, value_name = "NAME")]
+        certificate: Option<String>,
         /// What it allows; may be repeated
         #[arg(long, value_enum, value_name = "ROLE", required = true)]
         role: Vec<Role>,

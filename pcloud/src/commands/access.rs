@@ -33,9 +33,10 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Token) -> Result<(), F
                 || all.tokens.iter().map(|token| token.id.clone()).collect(),
             )
         }
-        cli::Token::Create { name, role, service, ttl } => {
+        cli::Token::Create { name, certificate, role, service, ttl } => {
             let request = TokenRequest {
                 name: name.clone(),
+                certificate: certificate.clone(),
                 roles: role.iter().map(|role| role_of(*role)).collect(),
                 services: service.clone(),
                 ttl_seconds: ttl.map(Period::seconds),
@@ -44,8 +45,11 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Token) -> Result<(), F
             let body = serde_json::to_value(&request).map_err(|error| Failure::new(Exit::Failed, error))?;
             let issued: Issued =
                 shell.client.change(Method::POST, "/tokens", Body::Json(&body), None, &()).await?;
-            output::note(&format!("the token {} is not shown again:", issued.issued.id));
-            shell.output.text(&issued, &issued.issued.id, || issued.token.clone())
+            if issued.token.is_some() {
+                output::note(&format!("the token {} is not shown again:", issued.issued.id));
+            }
+            let id = issued.issued.id.clone();
+            shell.output.text(&issued, &id, || issued.token.clone().unwrap_or_else(|| id.clone()))
         }
         cli::Token::Revoke { id } => {
             let path = format!("/tokens/{}", segment(id));

@@ -50,6 +50,7 @@ pub(super) async fn activate(shell: &Shell<'_>, command: &cli::Activate) -> Resu
         at_once: command.at_once,
         reason: command.reason.clone(),
         ttl_seconds: command.ttl.map(Period::seconds),
+        again: command.again,
     };
     let path = format!("/services/{}/activations", segment(&command.version.service));
     start(shell, Method::POST, &path, &request, command.if_match.as_deref(), &command.waiting).await

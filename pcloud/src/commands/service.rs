@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::json;
 use tower_common::api::{
     Changed,
-    service::{Endpoints, Release, Service, ServiceDetail, Services},
+    service::{Endpoints, Release, Serve, Service, ServiceDetail, Services},
 };
 use tower_common::clock::unix_millis;
 
@@ -39,10 +39,11 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Service) -> Result<(),
 
 async fn list(shell: &Shell<'_>, listing: &Listing) -> Result<(), Failure> {
     let query: Vec<(&str, String)> = listing.search.iter().map(|search| ("search", search.clone())).collect();
-    let mut all = Services { services: Vec::new(), next: None };
+    let mut all = Services { serve: Serve::All, unknown: Vec::new(), services: Vec::new(), next: None };
     pages(&shell.client, "/services", &query, listing.limit, |page: Services| {
         let items = page.services.len();
         all.services.extend(page.services);
+        (all.serve, all.unknown) = (page.serve, page.unknown);
         (page.next, items)
     })
     .await?;
@@ -65,7 +66,7 @@ async fn get(shell: &Shell<'_>, service: &str) -> Result<(), Failure> {
 fn table(services: &[Service], wide: bool) -> Table {
     let mut titles = vec!["SERVICE", "ACTIVE", "LATEST", "ENDPOINTS", "ACTIVATION", "CHANGED"];
     if wide {
-        titles.extend(["OWNER", "RULES", "SOURCES", "ETAG"]);
+        titles.extend(["OWNER", "RULES", "SERVED", "ETAG"]);
     }
     let mut table = Table::new(&titles);
     let now = unix_millis();
@@ -86,7 +87,7 @@ fn table(services: &[Service], wide: bool) -> Table {
             row.extend([
                 Cell::from(service.owner.as_deref().unwrap_or("-")),
                 service.rules.into(),
-                service.sources.join(",").into(),
+                if service.served { "yes" } else { "no" }.into(),
                 service.index.into(),
             ]);
         }
@@ -116,7 +117,8 @@ fn text(detail: &ServiceDetail, endpoints: &Endpoints) -> String {
     };
     say("Owner", service.owner.clone().unwrap_or_else(|| "-".to_owned()));
     say("Active", active(service.active.as_ref()));
-    say("Sources", service.sources.join(", "));
+    say("Host", service.domain.clone().or(service.refused.clone()).unwrap_or_else(|| "-".to_owned()));
+    say("Served", if service.served { "yes" } else { "no, see --serve of Tower" }.to_owned());
     say("ETag", service.index.to_string());
     if let Some(activation) = &detail.activation_in_progress {
         let hosts = activation.hosts;

@@ -124,7 +124,10 @@ async fn show(options: &Options) -> Result<()> {
     source.add(&beta).await?;
     answers(&caller, &["alpha", "beta"]).await?;
     println!("\nbeta is back: alpha is stable, beta is canary. In another terminal:");
-    println!("  export PCLOUD_TOKEN_FILE={} PATH=$PWD/target/debug:$PATH", tower.data().join("admin.token").display());
+    println!(
+        "  export PCLOUD_TOKEN_FILE={} PATH=$PWD/target/debug:$PATH",
+        tower.data().join("admin.token").display()
+    );
     println!("  export PCLOUD_TOWER=http://{}", tower.http());
     println!("  pcloud lint -f docs/examples/hello.yaml");
     println!("  pcloud version upload -f docs/examples/hello.yaml");
