@@ -103,7 +103,7 @@ impl Random<'_> {
                 }),
                 ("connectTimeout", &mut |r| json!(r.one(&["1ms", "250ms", "1m"]))),
                 ("circuitBreaker", &mut |r| {
-                    let mut number = |r: &mut Self| r.number(&[0, 1, 2000, u32::MAX.into()]);
+                    let number = |r: &mut Self| r.number(&[0, 1, 2000, u32::MAX.into()]);
                     r.some(
                         50,
                         &mut [
