@@ -153,7 +153,8 @@ async fn weights_with_a_time_are_taken_back_also_after_a_restart() -> Result<()>
     let mut world = World::start().await?;
     world.pcloud.ok(&["version", "upload", "-f", "web.yaml"]).await?;
     world.pcloud.ok(&["activate", "web@1", "--wait"]).await?;
-    let set = ["traffic", "set", "web", "stable=0", "canary=1", "--ttl", "8s", "--reason", "a try", "--at-once"];
+    let set =
+        ["traffic", "set", "web", "stable=0", "canary=1", "--ttl", "8s", "--reason", "a try", "--at-once"];
     world.pcloud.ok(&set).await?;
     world.canary_gets(100..=100).await;
     world.tower.kill();
