@@ -22,7 +22,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
 use tokio::{
     sync::Notify,
-    time::{Instant, MissedTickBehavior, interval, sleep, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tower_common::{backoff::Backoff, clock, delivery::Event, digest::Buckets};
@@ -45,9 +45,6 @@ use crate::{
 
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
-/// Reports are sent when they differ from the last, at most this often.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the link needs to know and to reach.
 #[derive(Clone)]
@@ -104,7 +101,8 @@ pub async fn run(link: Link) {
             // None of them has answered.
             link.mirror.lock().serve_from_disk();
         }
-        note_end(&link, &progress.tower, &end);
+        count_end(&link, &end);
+        note_disconnected(&link, &progress.tower, &end);
         let wait = backoff.next_wait(&mut rng) + end.retry_after();
         warn!(tower = progress.tower, reason = %end, retry_ms = wait.as_millis(), "no stream from Tower");
         sleep(wait).await;
@@ -124,9 +122,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
     let mut stream = Stream::open(link, &progress.tower).await?;
     let mut silence_limit = WELCOME_TIMEOUT;
     let mut accepted = false;
-    let mut reporter = Reporter::new(link.clients.clone());
-    let mut report_tick = interval(REPORT_INTERVAL);
-    report_tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut reporter = Reporter::new(link.clients.clone(), link.mirror.lock().compositions());
     let mut flushes = Flushes::new();
     // Silence is measured from the last response, whatever else happens here.
     let mut deadline = Instant::now() + silence_limit;
@@ -140,11 +136,11 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                 let Ok(Successor { stream: next, welcome, delivery }) = found else {
                     return Err(End::Goodbye(v1::Goodbye { retry_after_ms: 0, ..goodbye }));
                 };
-                note_end(link, &stream.tower, &End::Goodbye(goodbye));
+                count_end(link, &End::Goodbye(goodbye));
                 stream = next;
                 progress.tower.clone_from(&stream.tower);
                 silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
-                reporter = Reporter::new(link.clients.clone());
+                reporter = Reporter::new(link.clients.clone(), link.mirror.lock().compositions());
                 note_connected(link, &stream.tower, &welcome);
                 link.metrics.hand_overs.inc();
                 link.metrics.deliveries.inc();
@@ -156,7 +152,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                 flushes.flush(link);
                 continue;
             }
-            _ = report_tick.tick() => {
+            () = reporter.due() => {
                 if accepted
                     && let Some(report) = reporter.changed(&link.mirror)
                     && stream.try_say(Request::Report(report.clone()))
@@ -172,6 +168,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                     // There is another on its way.
                     (Err(end), Some(farewell)) => {
                         debug!(tower = stream.tower, reason = %end, "the stream has ended after its goodbye");
+                        note_disconnected(link, &stream.tower, &End::Goodbye(farewell.goodbye));
                         farewell.over.cancel();
                         continue;
                     }
@@ -211,6 +208,8 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                     );
                     farewell = Some(Farewell::new(link, towers, goodbye));
                 }
+                // Said once is enough.
+                Event::Goodbye(_) if farewell.is_some() => {}
                 Event::Goodbye(goodbye) => return Err(End::Goodbye(goodbye)),
             }
         }
@@ -258,8 +257,11 @@ fn note_connected(link: &Link, tower: &str, welcome: &v1::Welcome) {
         LinkState { connected: Some(tower.to_owned()), since_unix_ms: clock::unix_millis(), last_end: None };
 }
 
-fn note_end(link: &Link, tower: &str, end: &End) {
+fn count_end(link: &Link, end: &End) {
     link.metrics.link_ends.get_or_create(&EndLabels { reason: end.reason() }).inc();
+}
+
+fn note_disconnected(link: &Link, tower: &str, end: &End) {
     *link.state.lock() = LinkState {
         connected: None,
         since_unix_ms: clock::unix_millis(),

@@ -53,8 +53,8 @@ struct Stream {
     begun: bool,
     /// The sources that are not followed in everything.
     aside: BTreeMap<String, Standing>,
-    /// The sources that Tower is still reading.
-    loading: BTreeSet<String>,
+    /// The store is that of Tower, as of what was said last.
+    equal: bool,
     /// The store differs from Tower's without a reason.
     differs: bool,
     /// Tower can be followed from here in what it could not before: it has read a source as far as the
@@ -248,7 +248,6 @@ impl Mirror {
             Scope::Changes | Scope::Sources(_) => !self.stream.begun,
         };
         let sources = delivery.transaction.sources.clone();
-        self.note_loading(&sources, whole);
         // Who has followed a source on this stream goes on doing so.
         let mut undecided: BTreeSet<String> = BTreeSet::new();
         if whole {
@@ -262,7 +261,9 @@ impl Mirror {
         };
         for offered in &sources {
             let first = !self.stream.begun || newly_read(&offered.source);
-            if first || undecided.contains(&offered.source) {
+            // From an equal store it can be followed as soon as it is as far.
+            let kept = self.stream.equal && self.stream.aside.contains_key(&offered.source);
+            if first || kept || undecided.contains(&offered.source) {
                 self.stand(offered);
             }
         }
@@ -306,7 +307,6 @@ impl Mirror {
         if revision != self.revision {
             return Err(DeliveryError::Gap { from: revision, held: self.revision });
         }
-        self.note_loading(&sources, true);
         self.note_caught_up(&sources);
         let followed = sources.iter().filter(|status| !self.stream.aside.contains_key(&status.source));
         let moved = Transaction { sources: followed.cloned().collect(), ..Transaction::default() };
@@ -329,7 +329,7 @@ impl Mirror {
             revision: self.revision,
             deliveries: self.deliveries,
             resources: self.store.len(),
-            services: composition.clusters.len(),
+            services: composition.clusters.keys().filter(|name| !name.contains('/')).count(),
             refused: refused.collect(),
             sources: self.store.sources().map(source_summary).collect(),
             equal_to_tower: self.at.as_ref().is_some_and(|(tower, _)| *tower == self.stream.tower),
@@ -342,19 +342,6 @@ impl Mirror {
         let unserved = self.store.iter().filter(|held| !served.covers(held.key()));
         let removals = unserved.map(|held| (held.key().clone(), held.origin().clone())).collect();
         self.store.apply(Transaction { removals, ..Transaction::default() })
-    }
-
-    fn note_loading(&mut self, sources: &[v1::SourceStatus], all: bool) {
-        if all {
-            self.stream.loading.clear();
-        }
-        for status in sources {
-            if is_complete(status.state()) {
-                self.stream.loading.remove(&status.source);
-            } else {
-                self.stream.loading.insert(status.source.clone());
-            }
-        }
     }
 
     /// Decides how far a source is followed.
@@ -390,16 +377,28 @@ impl Mirror {
     ) -> Result<(), DeliveryError> {
         let stream = &mut self.stream;
         let equal = delivery::verify(&self.store, revision, digest);
-        if equal.is_ok() {
-            // There is nothing to keep aside, except from what Tower will yet say of what it is still reading.
-            stream.aside.retain(|source, _| stream.loading.contains(source));
+        stream.equal = equal.is_ok();
+        if stream.equal {
+            // There is nothing to keep aside, but what a Tower that is behind, or still reading, will yet say.
+            stream.aside.retain(|_, aside| *aside == Standing::Ignore);
+            for offered in sources {
+                if standing(self.store.source(&offered.source), offered) != Standing::Ignore {
+                    stream.aside.remove(&offered.source);
+                }
+            }
             stream.differs = false;
             stream.caught_up = false;
             self.distrusted = false;
             self.at = Some((stream.tower.clone(), revision));
             self.served = Some(stream.served.clone());
-            let followed = sources.iter().filter(|status| !stream.aside.contains_key(&status.source));
-            let moved = Transaction { sources: followed.cloned().collect(), ..Transaction::default() };
+            let moved = sources.iter().cloned().map(|mut offered| {
+                if stream.aside.contains_key(&offered.source) {
+                    let held = self.store.source(&offered.source);
+                    offered.position = held.and_then(|held| held.position.clone());
+                }
+                offered
+            });
+            let moved = Transaction { sources: moved.collect(), ..Transaction::default() };
             self.uncomposed.merge(self.store.apply(moved));
         } else {
             self.at = None;

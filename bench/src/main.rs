@@ -8,6 +8,7 @@ mod beacon;
 mod endtoend;
 mod figures;
 mod load;
+mod log;
 mod mesh;
 
 use anyhow::{Result, ensure};
@@ -38,6 +39,12 @@ enum Scenario {
     Beacon(mesh::Size),
     /// Tower's start and memory, with many services
     Load(mesh::Size),
+    /// Appending to the event log, embedded and in ZooKeeper, and reading it
+    Log {
+        /// Entries in each run
+        #[arg(long, default_value_t = 10_000)]
+        entries: u64,
+    },
     /// All of them, with their defaults
     All,
 }
@@ -52,10 +59,12 @@ async fn main() -> Result<()> {
         Scenario::Endtoend { changes } => endtoend::run(&mut report, *changes).await?,
         Scenario::Beacon(size) => beacon::run(&mut report, *size).await?,
         Scenario::Load(size) => load::run(&mut report, *size).await?,
+        Scenario::Log { entries } => log::run(&mut report, *entries).await?,
         Scenario::All => {
             endtoend::run(&mut report, 200).await?;
             load::run(&mut report, size).await?;
             beacon::run(&mut report, size).await?;
+            log::run(&mut report, 10_000).await?;
         }
     }
     report.print(options.json);

@@ -5,8 +5,9 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
 };
 
@@ -34,6 +35,24 @@ pub struct Found<T, E> {
 /// If the disk refuses; then the old contents are still there.
 pub fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     let temporary = write_beside(path, contents)?;
+    fs::rename(temporary, path)?;
+    sync_folder(path)
+}
+
+/// As [`replace`], for what only the owner of the process may read.
+///
+/// # Errors
+/// If the disk refuses; then the old contents are still there.
+pub fn replace_private(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let temporary = beside(path, ".tmp");
+    // What a crash has left may be readable to others.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    file.write_all(contents)?;
+    file.sync_all()?;
     fs::rename(temporary, path)?;
     sync_folder(path)
 }

@@ -36,6 +36,7 @@ use prost::Message;
 use tower_proto::envoy::google::protobuf::Any;
 
 pub use self::{
+    composer::evaluate,
     held::{Held, Part, PartKind},
     references::References,
 };
@@ -47,6 +48,10 @@ pub const EGRESS: &str = "egress";
 /// The name that an Envoy's bootstrap gives to the cluster of the Beacon. No service can have it: it could be
 /// no host name.
 pub const BEACON: &str = "tower:beacon";
+
+/// The name that an Envoy's bootstrap gives to the cluster of its neighbours, for routing that prefers a zone. It
+/// asks for the endpoints by this name, a slash, and the service of which they are.
+pub const LOCAL: &str = "tower:local";
 
 /// One xDS resource, serialized.
 #[derive(Clone, PartialEq, Eq)]

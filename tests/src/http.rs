@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use http::{
-    HeaderMap, Request, Uri,
+    HeaderMap, HeaderValue, Request, Uri,
     header::{CONTENT_TYPE, HOST},
 };
 use http_body_util::{BodyExt, Empty, Full};
@@ -91,20 +91,24 @@ pub async fn get(address: SocketAddr, protocol: Protocol, host: &str, path: &str
 
 /// Posts JSON to `path` at `address`, as tools do.
 pub async fn post(address: SocketAddr, path: &str, body: &serde_json::Value) -> Result<Reply> {
+    let request = Request::post(path).header(CONTENT_TYPE, "application/json");
+    send(address, request.body(Bytes::from(body.to_string()))?).await
+}
+
+/// Sends any request over HTTP/1.1, on a connection of its own.
+pub async fn send(address: SocketAddr, mut request: Request<Bytes>) -> Result<Reply> {
+    let what = format!("{} {} at {address}", request.method(), request.uri());
+    request.headers_mut().entry(HOST).or_insert(HeaderValue::from_static("localhost"));
     let exchange = async {
         let stream = TokioIo::new(TcpStream::connect(address).await?);
         let (mut sender, connection) = http1::handshake(stream).await?;
         tokio::spawn(connection);
-        let request = Request::post(path)
-            .header(HOST, "localhost")
-            .header(CONTENT_TYPE, "application/json")
-            .body(Full::new(Bytes::from(body.to_string())))?;
-        collect(sender.send_request(request).await?).await
+        collect(sender.send_request(request.map(Full::new)).await?).await
     };
     timeout(ANSWER, exchange)
         .await
         .unwrap_or_else(|_| Err(anyhow::anyhow!("no answer within {ANSWER:?}")))
-        .with_context(|| format!("POST {path} at {address}"))
+        .context(what)
 }
 
 async fn exchange(address: SocketAddr, protocol: Protocol, host: &str, path: &str) -> Result<Reply> {
@@ -188,6 +192,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// How many requests this upstream has answered.
+    pub fn of(&self, name: &str) -> usize {
+        self.answers.get(name).copied().unwrap_or_default()
+    }
+
     /// Whether these upstreams have answered, all of them and nobody else, without a failure.
     pub fn is_exactly(&self, names: &[&str]) -> bool {
         self.failures.is_empty()

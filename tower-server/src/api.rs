@@ -8,15 +8,20 @@
 //!
 //! Who may do what is not decided here: see [`auth`](crate::auth).
 
+pub mod caller;
+pub mod changes;
 pub mod conditions;
+pub mod documents;
 pub mod error;
 pub mod extract;
 pub mod fallback;
 mod front;
+pub mod history;
 pub mod openapi;
 pub mod page;
 pub mod routes;
 mod serving;
+pub mod stream;
 pub mod told;
 
 use std::{sync::Arc, time::Duration};
@@ -26,16 +31,17 @@ use actix::{
     dev::{MessageResponse, ToEnvelope},
 };
 use actix_web::{middleware::from_fn, web};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::Registry as Metrics;
 use tower_common::{
     served::Served,
     tls::{Reloading, ServerFiles},
 };
 
-use self::{error::Refused, serving::Serving};
+use self::{error::Refused, serving::Serving, stream::Streams};
 use crate::{
     auth::gate,
     fanout::beacons::Beacons,
+    registry::Registry,
     sources::{SourceHandle, SourceReport},
     store_actor::{Describe, ListServices, StoreActor, StoreSummary},
 };
@@ -46,6 +52,12 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// What answers are made of.
 #[derive(Clone)]
 pub struct AppState {
+    /// What was decided, and the way to decide.
+    pub registry: Registry,
+    /// Where the event log is.
+    pub log_target: String,
+    /// Who follows the activity log.
+    pub streams: Streams,
     /// The store.
     pub store: Addr<StoreActor>,
     /// The sources.
@@ -59,7 +71,7 @@ pub struct AppState {
     /// Beyond so many of them the page warns.
     pub warn_services: usize,
     /// All metrics.
-    pub metrics: Arc<Registry>,
+    pub metrics: Arc<Metrics>,
 }
 
 /// Adds all routes, behind the gate.
@@ -110,5 +122,7 @@ impl AppState {
     }
 }
 
+#[cfg(test)]
+pub mod testing;
 #[cfg(test)]
 mod tests;

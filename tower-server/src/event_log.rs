@@ -3,23 +3,24 @@
 //! - [`target`]: what `--event-log` says
 //! - `embedded`: a log of one Tower, in its data folder
 //! - `zookeeper`: a log of many Towers, in an ensemble
-
 //! - `entry`: entries as bytes, each naming the hash of the one before it
+//! - `memory`: what a Tower knows of a log before it has asked
 //! - `checkpoint`: what was folded, so that not all has to be folded again
 //! - [`archive`]: a log as a file; [`command`]: that, for people
-
 //!
 //! Whoever appends says which entry was the newest that he knew; if it is not any more, he is told. A command
 //! id is in the log at most once: appending it again tells where it is.
 //!
-//! What is not here: what entries mean. An entry that does not fold is the folder's to refuse.
+//! What is not here: what entries mean. An entry that cannot be folded is for whoever folds to refuse.
 
 pub mod archive;
+mod backend;
 mod checkpoint;
 pub mod command;
 mod embedded;
 mod entry;
 mod error;
+mod memory;
 mod paths;
 mod probe;
 mod references;
@@ -34,18 +35,20 @@ use rand::Rng;
 use tokio::sync::watch;
 use tower_proto::v1;
 
+use self::{
+    backend::Backend,
+    embedded::Embedded,
+    entry::{Link, Sealed},
+    error::BackendError,
+    memory::Memory,
+    zookeeper::ZooKeeper,
+};
 pub use self::{
     checkpoint::Checkpoint,
     error::{AppendError, OpenError, ReadError},
     probe::Probe,
     references::references,
     target::Target,
-};
-use self::{
-    embedded::Embedded,
-    entry::{Link, Sealed},
-    error::BackendError,
-    zookeeper::ZooKeeper,
 };
 
 /// Of what is kept. A build that knows another one only refuses.
@@ -76,13 +79,9 @@ pub struct EventLog(Arc<Inner>);
 struct Inner {
     backend: Backend,
     incarnation: String,
+    memory: Memory,
     /// The newest entry that was read or appended. From there on nothing that is rewritten goes unnoticed.
     verified: Mutex<Link>,
-}
-
-enum Backend {
-    Embedded(Embedded),
-    ZooKeeper(ZooKeeper),
 }
 
 /// What a log is opened with, besides where it is.
@@ -121,22 +120,44 @@ impl EventLog {
     /// # Errors
     /// If it cannot be reached, is in use, or cannot be used.
     pub async fn open(target: &Target, data_dir: &Path, options: Options) -> Result<Self, OpenError> {
-        let log = Self::open_any(target, data_dir, options).await?;
+        let memory = Memory::new(data_dir, target);
+        let known = match target {
+            Target::Embedded => None,
+            Target::ZooKeeper(_) => memory.recall().await,
+        };
+        let opened = Self::open_any(target, data_dir, options, known).await;
+        let log = opened.map_err(|error| memory.explain(error))?;
         if log.0.backend.head().importing {
             let why = "an import into it has not ended; run the import again".to_owned();
             return Err(OpenError::Unusable { log: target.to_string(), why });
         }
+        log.remember().await;
         Ok(log)
     }
 
-    /// Also one that an import has not finished.
-    async fn open_any(target: &Target, data_dir: &Path, options: Options) -> Result<Self, OpenError> {
+    /// Also one that an import has not finished. It must continue what is known of it, if anything is.
+    async fn open_any(
+        target: &Target,
+        data_dir: &Path,
+        options: Options,
+        known: Option<v1::LogHead>,
+    ) -> Result<Self, OpenError> {
         let backend = match target {
             Target::Embedded => Backend::Embedded(Embedded::open(&data_dir.join(FOLDER), options).await?),
-            Target::ZooKeeper(ensemble) => Backend::ZooKeeper(ZooKeeper::open(ensemble, options).await?),
+            Target::ZooKeeper(ensemble) => {
+                Backend::ZooKeeper(ZooKeeper::open(ensemble, options, known).await?)
+            }
         };
         let incarnation = backend.head().incarnation;
-        Ok(Self(Arc::new(Inner { backend, incarnation, verified: Mutex::new(Link::START) })))
+        let memory = Memory::new(data_dir, target);
+        Ok(Self(Arc::new(Inner { backend, incarnation, memory, verified: Mutex::new(Link::START) })))
+    }
+
+    /// Keeps in mind how far the log is, for the next run of this Tower.
+    async fn remember(&self) {
+        if matches!(self.0.backend, Backend::ZooKeeper(_)) {
+            self.0.memory.keep(self.0.backend.head()).await;
+        }
     }
 
     /// Which log this is. Indexes of another incarnation do not compare.
@@ -182,6 +203,10 @@ impl EventLog {
             return Err(AppendError::TooLarge { what: "a body", bytes: body.len(), limit: MAX_BODY_BYTES });
         }
         let backend = &self.0.backend;
+        if at_head > *backend.newest().borrow() {
+            // Whoever says so has heard of it before the watch did.
+            backend.refresh().await?;
+        }
         let newest = *backend.newest().borrow();
         let after = if at_head == newest { self.link(at_head).await? } else { None };
         let Some(after) = after else {
@@ -258,6 +283,11 @@ impl EventLog {
         }
     }
 
+    /// Where the entry with this index is kept, as people find it.
+    pub fn path_of(&self, index: u64) -> String {
+        self.0.backend.entry_path(index)
+    }
+
     /// The body that has this hash.
     ///
     /// # Errors
@@ -311,126 +341,4 @@ impl EventLog {
 fn new_incarnation() -> String {
     let random: u128 = rand::rng().random();
     format!("{random:032x}")
-}
-
-impl Backend {
-    fn head(&self) -> v1::LogHead {
-        match self {
-            Self::Embedded(log) => log.head(),
-            Self::ZooKeeper(log) => log.head(),
-        }
-    }
-
-    fn newest(&self) -> watch::Receiver<u64> {
-        match self {
-            Self::Embedded(log) => log.newest(),
-            Self::ZooKeeper(log) => log.newest(),
-        }
-    }
-
-    fn members(&self) -> watch::Receiver<Vec<String>> {
-        match self {
-            Self::Embedded(log) => log.members(),
-            Self::ZooKeeper(log) => log.members(),
-        }
-    }
-
-    fn state(&self) -> watch::Receiver<State> {
-        match self {
-            Self::Embedded(log) => log.state(),
-            Self::ZooKeeper(log) => log.state(),
-        }
-    }
-
-    /// Changes what the head says besides the newest entry.
-    async fn set_head(&self, new: v1::LogHead) -> Result<(), BackendError> {
-        match self {
-            Self::Embedded(log) => log.set_head(new).await,
-            Self::ZooKeeper(log) => log.set_head(new).await,
-        }
-    }
-
-    async fn append(&self, after: Link, entries: Vec<Sealed>) -> Result<u64, AppendError> {
-        match self {
-            Self::Embedded(log) => log.append(after, entries).await,
-            Self::ZooKeeper(log) => log.append(after, entries).await,
-        }
-    }
-
-    async fn index_of(&self, command_id: &str) -> Result<Option<u64>, BackendError> {
-        match self {
-            Self::Embedded(log) => log.index_of(command_id).await,
-            Self::ZooKeeper(log) => Ok(log.index_of(command_id).await?),
-        }
-    }
-
-    /// At most so many from this index on, up to the first that is not there.
-    async fn entries(&self, from: u64, limit: usize) -> Result<Vec<Bytes>, BackendError> {
-        match self {
-            Self::Embedded(log) => log.entries(from, limit).await,
-            Self::ZooKeeper(log) => log.entries(from, limit).await,
-        }
-    }
-
-    fn entry_path(&self, index: u64) -> String {
-        match self {
-            Self::Embedded(log) => log.entry_path(index),
-            Self::ZooKeeper(log) => log.entry_path(index),
-        }
-    }
-
-    /// A path as people find it.
-    fn path(&self, path: &str) -> String {
-        match self {
-            Self::Embedded(log) => log.path(path),
-            Self::ZooKeeper(log) => log.path(path),
-        }
-    }
-
-    async fn put(&self, path: String, bytes: Bytes) -> Result<(), BackendError> {
-        match self {
-            Self::Embedded(log) => log.put(path, bytes).await,
-            Self::ZooKeeper(log) => log.put(path, bytes).await,
-        }
-    }
-
-    async fn get(&self, path: String, limit: usize) -> Result<Option<Bytes>, BackendError> {
-        match self {
-            Self::Embedded(log) => log.get(path, limit).await,
-            Self::ZooKeeper(log) => log.get(path, limit).await,
-        }
-    }
-
-    async fn list(&self, folder: String) -> Result<Vec<String>, BackendError> {
-        match self {
-            Self::Embedded(log) => log.list(folder).await,
-            Self::ZooKeeper(log) => log.list(folder).await,
-        }
-    }
-
-    async fn delete(&self, path: String) -> Result<(), BackendError> {
-        match self {
-            Self::Embedded(log) => log.delete(path).await,
-            Self::ZooKeeper(log) => log.delete(path).await,
-        }
-    }
-
-    async fn checkpoints(&self) -> Result<v1::Checkpoints, BackendError> {
-        match self {
-            Self::Embedded(log) => log.checkpoints().await,
-            Self::ZooKeeper(log) => log.checkpoints().await,
-        }
-    }
-
-    /// Sets them if they are still the old ones; tells whether they were.
-    async fn replace_checkpoints(
-        &self,
-        old: v1::Checkpoints,
-        new: v1::Checkpoints,
-    ) -> Result<bool, BackendError> {
-        match self {
-            Self::Embedded(log) => log.replace_checkpoints(old, new).await,
-            Self::ZooKeeper(log) => log.replace_checkpoints(old, new).await,
-        }
-    }
 }

@@ -12,6 +12,7 @@ pub mod auth;
 pub mod compile;
 pub mod event_log;
 pub mod fanout;
+pub mod fleet;
 pub mod grpc;
 pub mod metrics;
 pub mod options;

@@ -5,8 +5,13 @@
 
 pub mod commands;
 pub mod fold;
+mod follower;
+pub mod handle;
 pub mod permission;
+pub mod prepare;
+pub mod publication;
 pub mod refusal;
+pub mod replay;
 pub mod service;
 pub mod state;
 pub mod steps;
@@ -14,6 +19,8 @@ pub mod steps;
 pub use self::{
     commands::{Command, Context, Decision, Prepared, handle},
     fold::{Applied, FoldError},
+    follower::{Options, start},
+    handle::{Answer, LogState, Registry, Request, Status, SubmitError},
     refusal::{Refusal, RefusalKind},
     service::Service,
     state::State,

@@ -18,8 +18,8 @@ use tower_proto::v1;
 use tracing::{error, info};
 
 use crate::{
-    api::{self, AppState},
-    auth::{connection, gate::Credentials},
+    api::{self, AppState, stream::Streams},
+    auth::{connection, first, gate::Credentials},
     fanout::{
         admission::Admission,
         beacons::Beacons,
@@ -27,9 +27,11 @@ use crate::{
         log::{FrameLog, Limits},
         service::{self, Starts, SyncService},
     },
+    fleet::driver,
     grpc,
     metrics::{StoreMetrics, StreamCollector},
     options::Options,
+    registry,
     sources::{self, SourceHandle, spec},
     store_actor::{Ask, GetBuckets, GetStart, HEARTBEAT_INTERVAL, StoreActor},
 };
@@ -39,6 +41,12 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 
 /// What may be on its way to Beacons that start over: more would only make all of them wait longer.
 const START_BYTES_UNDER_WAY: u64 = 256 << 20;
+
+/// After so many entries of the event log a checkpoint of what it has come to is kept.
+const CHECKPOINT_EVERY: u64 = 1_000;
+
+/// How long the start waits for the log, and for the token of the first admin in it.
+const FIRST_TOKEN: Duration = Duration::from_secs(5);
 
 /// How long streams have to end when Tower goes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -67,23 +75,24 @@ async fn serve(
     grpc_runtime: &runtime::Handle,
 ) -> anyhow::Result<()> {
     let scope = canonical_scope(&options.scope).to_owned();
+    let stopping = CancellationToken::new();
     let served = options.served()?;
     info!(serve = ?options.serve, "what Beacons are sent");
     std::fs::create_dir_all(&options.data_dir)
         .with_context(|| format!("--data-dir {} cannot be made", options.data_dir.display()))?;
-    let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
+    let mut metrics = telemetry::registry(env!("CARGO_PKG_VERSION"));
     let log = FrameLog::new(Limits::default());
     let admission = Admission::new(START_BYTES_UNDER_WAY);
     let beacons = Arc::new(Beacons::default());
     let store = {
         let (scope, served, log) = (scope.clone(), served.clone(), log.clone());
-        let (metrics, warn_services) = (StoreMetrics::new(&mut registry), options.warn_services);
+        let (of_store, warn_services) = (StoreMetrics::new(&mut metrics), options.warn_services);
         StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| {
-            StoreActor::new(&scope, served, warn_services, log, metrics)
+            StoreActor::new(&scope, served, warn_services, log, of_store)
         })
     };
-    let source_metrics = sources::Metrics::new(&mut registry);
-    registry.register_collector(Box::new(StreamCollector {
+    let source_metrics = sources::Metrics::new(&mut metrics);
+    metrics.register_collector(Box::new(StreamCollector {
         beacons: beacons.clone(),
         log: log.clone(),
         admission: admission.clone(),
@@ -91,7 +100,7 @@ async fn serve(
 
     let tls = options.tls().map_err(anyhow::Error::msg)?.map(start_tls).transpose()?;
     if let Some(tls) = &tls {
-        registry.register_collector(tls.collector("tower"));
+        metrics.register_collector(tls.collector("tower"));
     }
     let grpc_listener = grpc::bind(options.grpc_listen)?;
     let sources = sources::start(
@@ -103,18 +112,41 @@ async fn serve(
         source_metrics,
     )?;
     let sources = Arc::new(sources);
+    let run = format!("{:032x}", rand::rng().random::<u128>());
+    let decided = registry::start(registry::Options {
+        target: options.event_log()?,
+        data_dir: options.data_dir.clone(),
+        scope: scope.clone(),
+        run: run.clone(),
+        checkpoint_every: CHECKPOINT_EVERY,
+        store: store.clone(),
+        hosts: beacons.fleet().clone(),
+    })
+    .await?;
+    actix::spawn(driver::run(driver::Options {
+        registry: decided.clone(),
+        fleet: beacons.fleet().clone(),
+        run: run.clone(),
+        deadline: driver::DEADLINE,
+    }));
+    let first = actix::spawn(first::see_to(decided.clone(), options.data_dir.clone()));
+    // Where the log is at hand, whoever finds Tower listening finds the token, too.
+    let _ = tokio::time::timeout(FIRST_TOKEN, first).await;
     let state = AppState {
+        registry: decided.clone(),
+        log_target: options.event_log.clone(),
+        streams: Streams::new(stopping.clone()),
         store: store.clone(),
         sources: sources.clone(),
         beacons: beacons.clone(),
         tls: tls.clone(),
         served: served.clone(),
         warn_services: options.warn_services,
-        metrics: Arc::new(registry),
+        metrics: Arc::new(metrics),
     };
     let http = {
         let state = web::Data::new(state);
-        let credentials = web::Data::new(Credentials::new(|_| None));
+        let credentials = web::Data::new(Credentials::of(decided));
         let app = move || {
             App::new().app_data(state.clone()).app_data(credentials.clone()).configure(api::configure)
         };
@@ -132,9 +164,8 @@ async fn serve(
     let http_handle = http.handle();
 
     let address = grpc_listener.local_addr()?;
-    let stopping = CancellationToken::new();
     let sync = SyncService::new(service::Options {
-        welcome: welcome(&scope, &served),
+        welcome: welcome(run, &scope, &served),
         scope,
         log: log.clone(),
         starts: Arc::new(StoreStarts(store.clone())),
@@ -189,10 +220,9 @@ impl Starts for StoreStarts {
     }
 }
 
-fn welcome(scope: &str, served: &Served) -> v1::Welcome {
-    let run: u128 = rand::rng().random();
+fn welcome(run: String, scope: &str, served: &Served) -> v1::Welcome {
     v1::Welcome {
-        tower: format!("{run:032x}"),
+        tower: run,
         feature_level: FEATURE_LEVEL,
         heartbeat_interval_ms: millis(HEARTBEAT_INTERVAL),
         silence_limit_ms: millis(SILENCE_LIMIT),

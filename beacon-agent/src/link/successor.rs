@@ -13,11 +13,10 @@ use tower_proto::v1::{self, goodbye::Reason, watch_request::Request};
 use tracing::warn;
 
 use super::{
-    Link, backoff,
+    Link, backoff, count_end,
     stream::{End, Stream, WELCOME_TIMEOUT},
     towers::Towers,
 };
-use crate::metrics::EndLabels;
 
 /// A stream, and what brings the mirror to where it is.
 pub(super) struct Successor {
@@ -48,7 +47,7 @@ pub(super) async fn find(
             Err(end) => end,
         };
         warn!(tower, reason = %end, "no stream that could take over");
-        link.metrics.link_ends.get_or_create(&EndLabels { reason: end.reason() }).inc();
+        count_end(link, &end);
         if over.is_cancelled() || (goodbye.reason() == Reason::Draining && attempt >= towers.len()) {
             break;
         }

@@ -367,3 +367,25 @@ fn what_a_hand_over_leaves_different_is_asked_for() {
     assert_eq!(services(&mirror), ["new", "web"]);
     assert!(mirror.summary().equal_to_tower && mirror.is_sound());
 }
+
+#[test]
+fn an_equal_store_does_not_let_a_tower_that_is_behind_go_back() {
+    let (web, api) = (endpoint("web", "10.0.0.1"), endpoint("api", "10.0.0.1"));
+    let mut mirror = Mirror::new("", NodeFacts::default());
+    full(&mut mirror, at(9), std::slice::from_ref(&web));
+    full(&mut mirror, at(5), std::slice::from_ref(&web));
+    assert!(mirror.summary().equal_to_tower);
+    assert_eq!(mirror.summary().sources[0].index, 9, "how far it has been read");
+    // What was at 6, and not any more at 9.
+    let both = [web.clone(), api];
+    deliver(&mut mirror, delivery(Scope::Changes, vec![both[1].clone()], &both, at(6)));
+    assert_eq!(services(&mirror), ["web"]);
+    assert!(mirror.take_comparison().is_none());
+
+    full(&mut mirror, at(5), std::slice::from_ref(&web));
+    // From an equal store nothing has to be compared when it moves on.
+    deliver(&mut mirror, delivery(Scope::Changes, vec![both[1].clone()], &both, at(10)));
+    assert_eq!(services(&mirror), ["api", "web"]);
+    assert!(mirror.summary().equal_to_tower && mirror.take_comparison().is_none());
+    assert_eq!(mirror.summary().sources[0].index, 10);
+}

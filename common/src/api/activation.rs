@@ -72,6 +72,13 @@ pub struct TrafficRequest {
     /// The name of the route; every route to subsets if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
+    /// Who gets it; everyone if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audience: Option<String>,
+    /// The way there; one host, then 10 %, then all, if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(max_items = 20))]
+    pub steps: Option<Vec<StepRequest>>,
     /// All hosts in one step. Needs a reason.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_once: bool,

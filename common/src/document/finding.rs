@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Owner;
+use super::{Owner, owners::owner_of, places::Place, rules::Rule};
 
 /// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -40,6 +40,33 @@ pub struct Finding {
     pub message: String,
     /// What to do about it, without a full stop.
     pub next_step: String,
+}
+
+impl Finding {
+    /// A finding at a field, without a place.
+    pub(super) fn new(
+        rule: Rule,
+        field: &str,
+        message: impl Into<String>,
+        next_step: impl Into<String>,
+    ) -> Self {
+        Self {
+            code: rule.code,
+            severity: rule.severity,
+            file: String::new(),
+            line: 0,
+            column: 0,
+            field: field.to_owned(),
+            owner: owner_of(field),
+            message: message.into(),
+            next_step: next_step.into(),
+        }
+    }
+
+    pub(super) fn at(mut self, place: Place) -> Self {
+        (self.line, self.column) = (place.line, place.column);
+        self
+    }
 }
 
 impl Severity {

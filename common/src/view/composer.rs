@@ -18,6 +18,7 @@ use std::{
 use prost::Message;
 use tower_proto::v1;
 
+pub use self::assigned::evaluate;
 use self::{
     assigned::{Assigned, Before, decide},
     layers::{Index, Names, drop_others, set},

@@ -23,6 +23,7 @@ mod hand_over;
 mod hostile;
 mod malformed;
 mod outage;
+mod pcloud;
 mod per_type;
 mod refusals;
 mod registrar;

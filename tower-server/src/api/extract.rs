@@ -175,10 +175,14 @@ fn body(
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+    // A list of values without names would do, too, and nobody means that.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Refused::malformed("body", "it has to be a JSON object, not a list"));
+    }
     let mut values = serde_json::Deserializer::from_slice(body);
     let read = serde_path_to_error::deserialize(&mut values).map_err(|error| {
         let path = error.path().to_string();
-        let field = if path == "." { "body".to_owned() } else { path };
+        let field = if matches!(path.as_str(), "." | "?") { "body".to_owned() } else { path };
         Refused::malformed(&field, error.into_inner().to_string())
     })?;
     values.end().map_err(|error| Refused::malformed("body", error.to_string()))?;

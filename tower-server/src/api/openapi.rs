@@ -46,7 +46,18 @@ macro_rules! routes {
 
 routes! {
     probes::{healthz, readyz, metrics, front_page},
-    services::{list_services, list_endpoints},
+    services::{list_services, get_service, list_endpoints},
+    versions::{upload_version, list_versions, get_version, diff_versions, approve_version, retire_version},
+    activations::{
+        start_activation, list_activations, get_activation, abort_activation, roll_back, deactivate, set_traffic,
+    },
+    parts::{
+        get_platform, put_platform, delete_platform, get_platform_of, put_platform_of, delete_platform_of,
+        get_security, put_security, delete_security, get_security_of, put_security_of, delete_security_of,
+    },
+    activity::{stream_activity, list_activity, get_activity},
+    log::{log_status},
+    tokens::{whoami, list_tokens, issue_token, revoke_token},
     sources::{list_sources, list_holds, list_quarantines, list_beacons, release_hold, adopt_source},
 }
 

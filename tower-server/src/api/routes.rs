@@ -1,5 +1,12 @@
 //! The handlers, by what they are about.
 
+pub mod activations;
+pub mod activity;
+pub mod log;
+pub mod parts;
 pub mod probes;
+pub mod queries;
 pub mod services;
 pub mod sources;
+pub mod tokens;
+pub mod versions;

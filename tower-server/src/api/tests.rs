@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use actix::Actor;
 use actix_web::{
     App, Error,
     body::MessageBody,
@@ -13,27 +12,27 @@ use actix_web::{
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tower_common::{api::problem::MEDIA_TYPE, served::Served};
 use tower_proto::v1;
 
 use super::{
     AppState, configure,
     openapi::{DOCUMENT, operations},
+    stream::Streams,
+    testing,
 };
 use crate::{
     auth::{gate::Credentials, identity::Known, token::Secret},
-    fanout::{
-        beacons::Beacons,
-        log::{FrameLog, Limits},
-    },
-    metrics::StoreMetrics,
-    store_actor::StoreActor,
+    fanout::beacons::Beacons,
 };
 
-fn state() -> AppState {
-    let log = FrameLog::new(Limits::default());
+async fn state(folder: &std::path::Path) -> AppState {
     AppState {
-        store: StoreActor::new("", Served::All, 1000, log, StoreMetrics::default()).start(),
+        registry: testing::registry(folder).await,
+        log_target: "embedded".into(),
+        streams: Streams::new(CancellationToken::new()),
+        store: testing::store(),
         sources: Arc::default(),
         beacons: Arc::new(Beacons::default()),
         tls: None,
@@ -83,7 +82,10 @@ async fn ask(
         Ok(response) => {
             let (_, response) = response.into_parts();
             let (head, body) = response.into_parts();
-            (head, actix_web::body::to_bytes(body).await.ok().unwrap_or_default())
+            let endless =
+                head.headers().get(header::CONTENT_TYPE).is_some_and(|it| it == "text/event-stream");
+            let body = if endless { None } else { actix_web::body::to_bytes(body).await.ok() };
+            (head, body.unwrap_or_default())
         }
         Err(error) => {
             let (head, body) = error.error_response().into_parts();
@@ -103,9 +105,11 @@ async fn ask(
 macro_rules! app {
     ($known:expr) => {{
         let known = $known.clone();
-        let find = move |id: &str| known.lock().iter().find(|known: &&Known| known.issued.id == id).cloned();
+        let folder = tempfile::tempdir().unwrap();
+        let find =
+            move |id: &str| Ok(known.lock().iter().find(|known: &&Known| known.issued.id == id).cloned());
         let app = App::new()
-            .app_data(web::Data::new(state()))
+            .app_data(web::Data::new(state(folder.path()).await))
             .app_data(web::Data::new(Credentials::new(find)))
             .configure(configure);
         test::init_service(app).await

@@ -150,7 +150,7 @@ pub async fn import(target: &Target, data_dir: &Path, path: &Path) -> Result<Sum
     // From end to end, before anything is written.
     let mut reader = Reader::open(path)?;
     while reader.next()?.is_some() {}
-    let log = EventLog::open_any(target, data_dir, Options::default()).await?;
+    let log = EventLog::open_any(target, data_dir, Options::default(), None).await?;
     let backend = &log.0.backend;
     let mut head = backend.head();
     if head.index > 0 && !(head.importing && begins_with(path, &head)?) {

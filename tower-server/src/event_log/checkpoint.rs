@@ -53,6 +53,7 @@ impl EventLog {
                 break both;
             }
         };
+        self.remember().await;
         self.tidy(&kept).await.unwrap_or_else(|error| {
             // The next checkpoint tries again.
             tracing::warn!(%error, "an old checkpoint cannot be removed");

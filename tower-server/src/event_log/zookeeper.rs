@@ -13,12 +13,13 @@
 //! and its command id. So any number of Towers append, and no index is used twice or left out. Readers watch
 //! `head` alone.
 //!
-//! `session` keeps in touch; `requests` makes requests through whichever session there is; `append`, and
+//! `shared` is what is known; `session` keeps in touch; `requests` makes requests through whichever session there is; `append`, and
 //! `stored` for bytes of any size, make them.
 
 mod append;
 mod requests;
 mod session;
+mod shared;
 mod stored;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -32,7 +33,7 @@ use zookeeper_client::Error;
 
 use self::{
     requests::{Failure, PATHS},
-    session::{Known, Shared},
+    shared::{Known, Shared},
 };
 use super::{
     Options, Probe, State,
@@ -55,9 +56,13 @@ pub(super) struct ZooKeeper {
 
 impl ZooKeeper {
     /// Opens the log, or makes a new one, and keeps in touch from then on.
-    pub(super) async fn open(ensemble: &Ensemble, options: Options) -> Result<Self, OpenError> {
+    pub(super) async fn open(
+        ensemble: &Ensemble,
+        options: Options,
+        known: Option<v1::LogHead>,
+    ) -> Result<Self, OpenError> {
         let log = ensemble.to_string();
-        let shared = Arc::new(Shared::new(ensemble.clone(), options.run));
+        let shared = Arc::new(Shared::new(ensemble.clone(), options.run, known));
         let ended = CancellationToken::new();
         let session = Arc::new(ended.clone().drop_guard());
         let keeping = shared.clone();
@@ -66,7 +71,8 @@ impl ZooKeeper {
         let settled = state.wait_for(|state| !matches!(state, State::Unreachable { .. }));
         let settled = timeout(ensemble.session_timeout + OPEN_PATIENCE, settled).await;
         drop(settled);
-        match shared.state.subscribe().borrow().clone() {
+        let state = shared.state.borrow().clone();
+        match state {
             State::Live => Ok(Self { shared, probe: options.probe, _session: session }),
             State::Unreachable { why, .. } => Err(OpenError::Unavailable { log, why }),
             State::Refused { why } => Err(OpenError::Unusable { log, why }),

@@ -8,11 +8,13 @@ use tower_common::clock;
 use tower_proto::v1;
 
 use super::refusals::Refusals;
+use crate::fleet::Fleet;
 
 /// The connected Beacons, shared by all streams.
 #[derive(Debug, Default)]
 pub struct Beacons {
     refusals: Refusals,
+    fleet: Arc<Fleet>,
     inner: Mutex<Inner>,
 }
 
@@ -63,6 +65,7 @@ pub struct Rejection {
 pub struct Connected {
     beacons: Arc<Beacons>,
     id: u64,
+    node_id: String,
 }
 
 impl Beacons {
@@ -71,6 +74,8 @@ impl Beacons {
         let mut inner = self.inner.lock();
         inner.next += 1;
         let id = inner.next;
+        self.fleet.connect(&node, id);
+        let node_id = node.id.clone();
         let state = BeaconState {
             node_id: node.id,
             zone: node.zone,
@@ -83,7 +88,12 @@ impl Beacons {
             clients: 0,
         };
         inner.connected.insert(id, state);
-        Connected { beacons: self.clone(), id }
+        Connected { beacons: self.clone(), id, node_id }
+    }
+
+    /// The hosts that they are on, also of those that were connected before.
+    pub fn fleet(&self) -> &Arc<Fleet> {
+        &self.fleet
     }
 
     /// Those that could not connect.
@@ -110,6 +120,7 @@ impl Beacons {
 impl Connected {
     /// Replaces what the Beacon reported last.
     pub fn report(&self, report: v1::Report) {
+        self.beacons.fleet.report(&self.node_id, self.id, &report);
         let mut inner = self.beacons.inner.lock();
         let Some(state) = inner.connected.get_mut(&self.id) else { return };
         state.reported_unix_ms = Some(clock::unix_millis());
@@ -132,6 +143,7 @@ fn rejections(client: v1::ClientReport) -> impl Iterator<Item = Rejection> {
 impl Drop for Connected {
     fn drop(&mut self) {
         self.beacons.inner.lock().connected.remove(&self.id);
+        self.beacons.fleet.disconnect(&self.node_id, self.id);
     }
 }
 

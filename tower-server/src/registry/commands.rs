@@ -235,7 +235,8 @@ impl Command {
         }
     }
 
-    fn object(&self) -> String {
+    /// What it is about, in words.
+    pub(super) fn object(&self) -> String {
         self.service().map_or_else(|| self.word().to_owned(), |service| format!("service {service}"))
     }
 }

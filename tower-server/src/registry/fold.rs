@@ -73,6 +73,35 @@ impl State {
     /// If the entry is not the next one, an event of it is unknown to this build, or does not fit what came
     /// before, or its actor was not allowed to. Nothing of it is applied then.
     pub fn apply(&mut self, entry: &v1::LogEntry) -> Result<Applied, FoldError> {
+        let Draft { services, mesh, .. } = self.draft(entry)?;
+        let applied = Applied {
+            index: entry.index,
+            services: services.keys().cloned().collect(),
+            mesh: mesh.is_some(),
+        };
+        self.index = entry.index;
+        self.time_ms = entry.time_ms;
+        for (name, service) in services {
+            self.services.insert(name.into(), Arc::new(service));
+        }
+        if let Some(mesh) = mesh {
+            self.mesh = Arc::new(mesh);
+        }
+        if !entry.command_id.is_empty() {
+            self.commands.record(&entry.command_id, entry.index);
+        }
+        Ok(applied)
+    }
+
+    /// Whether the next entry could be applied.
+    ///
+    /// # Errors
+    /// As [`State::apply`].
+    pub fn check(&self, entry: &v1::LogEntry) -> Result<(), FoldError> {
+        self.draft(entry).map(|_| ())
+    }
+
+    fn draft<'a>(&'a self, entry: &'a v1::LogEntry) -> Result<Draft<'a>, FoldError> {
         let fail = |event: String, reason: String, unknown| FoldError {
             index: entry.index,
             command: entry.command.clone(),
@@ -105,24 +134,7 @@ impl State {
         draft
             .check_services()
             .map_err(|(service, reason)| fail(format!("service {service}: "), reason, false))?;
-        let Draft { services, mesh, .. } = draft;
-        let applied = Applied {
-            index: entry.index,
-            services: services.keys().cloned().collect(),
-            mesh: mesh.is_some(),
-        };
-        self.index = entry.index;
-        self.time_ms = entry.time_ms;
-        for (name, service) in services {
-            self.services.insert(name.into(), Arc::new(service));
-        }
-        if let Some(mesh) = mesh {
-            self.mesh = Arc::new(mesh);
-        }
-        if !entry.command_id.is_empty() {
-            self.commands.record(&entry.command_id, entry.index);
-        }
-        Ok(applied)
+        Ok(draft)
     }
 }
 

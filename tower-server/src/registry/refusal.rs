@@ -3,6 +3,7 @@
 use std::{fmt, ops::Deref};
 
 use serde::Serialize;
+use tower_common::document::Finding;
 
 /// Which kind of refusal: what HTTP status, and what exit code, it becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -43,6 +44,8 @@ pub struct RefusalDetails {
     pub message: String,
     /// What to do next; empty if there is nothing to say.
     pub next: String,
+    /// What is wrong with a document.
+    pub findings: Vec<Finding>,
 }
 
 impl Refusal {
@@ -61,7 +64,15 @@ impl Refusal {
             owner: None,
             message: message.into(),
             next: String::new(),
+            findings: Vec::new(),
         }))
+    }
+
+    /// Adds what is wrong with the document.
+    #[must_use]
+    pub fn findings(mut self, findings: Vec<Finding>) -> Self {
+        self.0.findings = findings;
+        self
     }
 
     /// Names the field that is wrong.

@@ -31,7 +31,7 @@ pub struct Service {
     pub changes: Vec<v1::ChangeRecord>,
 }
 
-/// How many releases before the assignment of now stay published, so that a way back needs no payload.
+/// Of how many assignments that stood before the releases stay published, so that a way back needs no payload.
 const KEPT_BEFORE: usize = 3;
 
 impl Service {
@@ -110,13 +110,7 @@ impl Service {
     pub fn published(&self) -> BTreeSet<&str> {
         let mut releases: BTreeSet<&str> = releases_of(&self.assignment).collect();
         releases.extend(releases_of(&self.firm));
-        let mut before: Vec<&str> = Vec::new();
-        for release in self.stood.iter().rev().flat_map(releases_of) {
-            if !releases.contains(release) && !before.contains(&release) && before.len() < KEPT_BEFORE {
-                before.push(release);
-            }
-        }
-        releases.extend(before);
+        releases.extend(self.stood.iter().rev().take(KEPT_BEFORE).flat_map(releases_of));
         releases
     }
 

@@ -89,6 +89,11 @@ impl State {
         self.services.get(name)
     }
 
+    /// One service, with its name.
+    pub(super) fn entry(&self, name: &str) -> Option<(&Arc<str>, &Arc<Service>)> {
+        self.services.get_key_value(name)
+    }
+
     /// What belongs to no service.
     pub fn mesh(&self) -> &Mesh {
         &self.mesh

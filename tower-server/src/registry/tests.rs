@@ -15,8 +15,8 @@ use super::{
 };
 
 /// A registry, and what goes into each command unless a test says otherwise.
-struct World {
-    state: State,
+pub(super) struct World {
+    pub(super) state: State,
     entries: Vec<v1::LogEntry>,
     now_ms: u64,
     host: Option<String>,
@@ -33,7 +33,7 @@ fn hash(of: &str) -> Vec<u8> {
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let state = State::default();
         let mut world = Self { state, entries: Vec::new(), now_ms: 1_000, host: Some("host-1".into()) };
         for (id, role, services) in [
@@ -150,18 +150,18 @@ impl World {
         self.run_with(&context, &command)
     }
 
-    fn upload(&mut self, service: &str, text: &str) -> u64 {
+    pub(super) fn upload(&mut self, service: &str, text: &str) -> u64 {
         let upload = Upload { service: service.into(), file: "web.yaml".into(), text: text.into() };
         self.run("admin", Command::Upload(upload)).unwrap().version.unwrap()
     }
 
-    fn activate(&mut self, service: &str, version: u64, at_once: bool) -> String {
+    pub(super) fn activate(&mut self, service: &str, version: u64, at_once: bool) -> String {
         let plan = Plan { at_once, ..Plan::default() };
         let activate = Activate { service: service.into(), version, plan, ..Default::default() };
         self.run("admin", Command::Activate(activate)).unwrap().activation.unwrap()
     }
 
-    fn roll_back(&mut self, service: &str, to: Option<u64>) -> Result<Decision, Refusal> {
+    pub(super) fn roll_back(&mut self, service: &str, to: Option<u64>) -> Result<Decision, Refusal> {
         self.run("admin", Command::RollBack(RollBack { service: service.into(), to }))
     }
 
@@ -180,13 +180,13 @@ impl World {
         self.run(TOWER, Command::End(commands::End { service, ended }))
     }
 
-    fn step(&mut self, id: &str, step: u32) -> Result<Decision, Refusal> {
+    pub(super) fn step(&mut self, id: &str, step: u32) -> Result<Decision, Refusal> {
         let service = id.rsplit_once('-').unwrap().0.to_owned();
         self.run(TOWER, Command::Step(commands::Step { service, activation: id.into(), step }))
     }
 
     /// Activated for all, and succeeded.
-    fn stand(&mut self, service: &str, text: &str) -> u64 {
+    pub(super) fn stand(&mut self, service: &str, text: &str) -> u64 {
         let version = self.upload(service, text);
         let id = self.activate(service, version, true);
         self.end(&id, v1::activation_ended::Outcome::Succeeded).unwrap();

@@ -55,7 +55,7 @@ pub(super) fn assignment(
 ///
 /// # Errors
 /// If a rule that could be the first to match has a term that this build does not know.
-pub(super) fn evaluate<'a>(assignment: &'a v1::Assignment, node: &NodeFacts) -> Result<&'a str, UnknownTerm> {
+pub fn evaluate<'a>(assignment: &'a v1::Assignment, node: &NodeFacts) -> Result<&'a str, UnknownTerm> {
     for rule in &assignment.rules {
         if matches(rule, node)? {
             return Ok(&rule.release);

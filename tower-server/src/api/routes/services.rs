@@ -1,29 +1,31 @@
-//! Services: which there are, and their endpoints.
+//! Services: which there are, what is known of one, and their endpoints.
 
-use std::cmp::Reverse;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use actix_web::{HttpResponse, get, web};
 use serde::Deserialize;
-use tower_common::api::service::{Endpoint, Endpoints, Service, Services, Sort};
-use tower_proto::v1;
+use tower_common::api::service::{Endpoints, Service, ServiceDetail, Services, Sort};
 use utoipa::IntoParams;
 
+use super::{activations, queries::OfService};
 use crate::{
     api::{
         AppState,
+        conditions::etag,
         error::Refused,
         extract::{Path, Query},
         page::Page,
+        told,
     },
+    registry::{self, State},
     store_actor::{ListEndpoints, ServiceSummary},
 };
 
-/// A service in the path.
-#[derive(Debug, Deserialize, IntoParams)]
-pub struct OfService {
-    /// The name of the service.
-    pub service: String,
-}
+/// Versions that are told with a service.
+const MAX_VERSIONS: usize = 20;
 
 /// Which services, in which order.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -51,7 +53,7 @@ pub(crate) async fn list_services(
 ) -> Result<HttpResponse, Refused> {
     let serving = state.serving().await?;
     let (serve, unknown) = (serving.serve, serving.unknown.into_iter().collect());
-    let mut services = all(serving.services);
+    let mut services = all(&serving.services, &state.registry.state());
     if let Some(search) = query.search.as_deref().map(str::to_lowercase) {
         services.retain(|service| {
             let owner = service.owner.as_deref().unwrap_or_default();
@@ -72,6 +74,37 @@ pub(crate) async fn list_services(
     Ok(HttpResponse::Ok().json(Services { serve, unknown, services, next }))
 }
 
+/// What is known of a service
+#[utoipa::path(tag = "services", responses((status = 200, body = ServiceDetail)))]
+#[get("/api/v1/services/{service}")]
+pub(crate) async fn get_service(
+    state: web::Data<AppState>,
+    Path(path): Path<OfService>,
+) -> Result<HttpResponse, Refused> {
+    let name = path.service;
+    let serving = state.serving().await?;
+    let discovered = serving.services.iter().find(|summary| summary.service == name);
+    let folded = state.registry.state();
+    let logged = folded.service(&name).map(|service| &**service);
+    if discovered.is_none() && logged.is_none() {
+        return Err(Refused::no_such("service", &name, "/api/v1/services"));
+    }
+    let index = logged.map_or(0, |logged| logged.etag);
+    let none = registry::Service::default();
+    let known = logged.unwrap_or(&none);
+    let records = known.versions.iter().rev().take(MAX_VERSIONS);
+    let running = known.running().map(|record| activations::activation(&state, &name, record));
+    let detail = ServiceDetail {
+        service: told::services::service(&name, discovered, logged),
+        versions: records.map(|record| told::versions::version(&name, known, record)).collect(),
+        assignment: told::services::rules(known, &known.assignment),
+        activation_in_progress: running,
+        findings: Vec::new(),
+        effective: None,
+    };
+    Ok(HttpResponse::Ok().insert_header(etag(index)).json(detail))
+}
+
 /// Endpoints as they are published
 #[utoipa::path(tag = "services", responses((status = 200, body = Endpoints)))]
 #[get("/api/v1/services/{service}/endpoints")]
@@ -80,37 +113,25 @@ pub(crate) async fn list_endpoints(
     Path(path): Path<OfService>,
 ) -> Result<HttpResponse, Refused> {
     let endpoints = state.ask_store(ListEndpoints { service: path.service }).await?;
-    let endpoints = endpoints.into_iter().map(endpoint).collect();
+    let endpoints = endpoints.into_iter().map(told::services::endpoint).collect();
     Ok(HttpResponse::Ok().json(Endpoints { endpoints }))
 }
 
-fn all(discovered: Vec<ServiceSummary>) -> Vec<Service> {
-    let service = |summary: ServiceSummary| Service {
-        name: summary.service,
-        endpoints: summary.endpoints as u64,
-        served: summary.served,
-        domain: summary.domain,
-        refused: summary.refused,
-        owner: None,
-        latest_version: None,
-        active: None,
-        rules: 0,
-        activation: None,
-        index: 0,
-        changed_unix_ms: None,
-    };
-    discovered.into_iter().map(service).collect()
+/// A service of which the log says something.
+pub(super) fn logged<'a>(folded: &'a State, name: &str) -> Result<&'a registry::Service, Refused> {
+    let found = folded.service(name).map(|service| &**service);
+    found.ok_or_else(|| Refused::no_such("configured service", name, "/api/v1/services"))
 }
 
-fn endpoint((source, endpoint): (String, v1::Endpoint)) -> Endpoint {
-    Endpoint {
-        source,
-        state: endpoint.state().as_str_name().trim_start_matches("STATE_").to_owned(),
-        weight: endpoint.weight.unwrap_or(1.0),
-        zone: endpoint.locality.map(|locality| locality.zone).unwrap_or_default(),
-        address: endpoint.address,
-        port: endpoint.port,
-        port_name: endpoint.port_name,
-        labels: endpoint.labels.into_iter().collect(),
-    }
+/// Those that are discovered, and those of the log, by name.
+fn all(discovered: &[ServiceSummary], folded: &State) -> Vec<Service> {
+    let discovered: BTreeMap<&str, &ServiceSummary> =
+        discovered.iter().map(|summary| (summary.service.as_str(), summary)).collect();
+    let logged = folded.services().filter(|(_, service)| !service.versions.is_empty());
+    let names: BTreeSet<&str> = discovered.keys().copied().chain(logged.map(|(name, _)| name)).collect();
+    let service = |name: &str| {
+        let logged = folded.service(name).map(|service| &**service);
+        told::services::service(name, discovered.get(name).copied(), logged)
+    };
+    names.into_iter().map(service).collect()
 }

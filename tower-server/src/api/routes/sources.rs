@@ -2,28 +2,22 @@
 //! it. Also which Beacons are connected.
 
 use actix_web::{HttpResponse, get, post, web};
-use serde::Deserialize;
 use tower_common::api::{
     Code, Problem, Reason,
     source::{Adopt, Adopted, Beacons, Holds, Quarantines, Released, Sources},
 };
-use utoipa::IntoParams;
 
-use super::super::{
-    AppState,
-    conditions::IncarnationTag,
-    error::Refused,
-    extract::{self, Maybe, Path},
-    told,
+use super::{
+    super::{
+        AppState,
+        conditions::IncarnationTag,
+        error::Refused,
+        extract::{self, Maybe, Path},
+        told::sources as told,
+    },
+    queries::ById,
 };
 use crate::{auth::identity::Principal, sources::OperatorError};
-
-/// An id in the path.
-#[derive(Debug, Deserialize, IntoParams)]
-pub struct ById {
-    /// The id.
-    id: String,
-}
 
 /// Sources, as they are now
 #[utoipa::path(tag = "sources", responses((status = 200, body = Sources)))]

@@ -27,12 +27,7 @@ pub(super) struct Store {
 impl Store {
     /// Opens, or makes, the tables in this folder, which nobody else has open.
     pub(super) fn open(folder: &Path) -> Result<Self, BackendError> {
-        let database = sled::Config::new()
-            .path(folder)
-            .cache_capacity(CACHE_BYTES)
-            .mode(sled::Mode::LowSpace)
-            .open()
-            .map_err(failed)?;
+        let database = sled::Config::new().path(folder).cache_capacity(CACHE_BYTES).open().map_err(failed)?;
         let tree = |name: &str| database.open_tree(name).map_err(failed);
         let (entries, ids, values) = (tree("entries")?, tree("ids")?, tree("values")?);
         let file = File::open(data_file(folder))?;

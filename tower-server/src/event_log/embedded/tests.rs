@@ -1,7 +1,11 @@
 use tower_proto::v1;
 
-use super::*;
-use crate::event_log::{EventLog, ReadError, Target};
+use super::{
+    inner::{INLINE, MAX_INLINE_BYTES},
+    store::Store,
+    *,
+};
+use crate::event_log::{EventLog, MAX_ENTRY_BYTES, ReadError, Target};
 
 async fn open(data_dir: &Path) -> Result<EventLog, OpenError> {
     EventLog::open(&Target::Embedded, data_dir, Options::default()).await

@@ -14,7 +14,7 @@ use zookeeper_client::{Client, CreateMode, Error, MultiWriteError, MultiWriteRes
 use super::{
     HEAD, ZooKeeper, is_answer, parent,
     requests::{Failure, answer},
-    session::Known,
+    shared::Known,
 };
 use crate::event_log::{
     AppendError,
@@ -53,15 +53,15 @@ impl ZooKeeper {
             match self.attempt(&after, &entries, doubt.is_some()).await {
                 Ok(Outcome::Appended(index)) => return Ok(index),
                 Ok(Outcome::Outdated) => {
+                    // In this order: once the head is another one, no attempt that is still on its way can be
+                    // done any more, so what is not there then never will be.
+                    let head = self.known().head.index;
                     match self.index_of(&last.command_id).await {
                         Ok(Some(index)) => return Ok(index),
-                        // Now that the head is another one, no attempt that is still on its way can be done.
-                        Ok(None) if self.known().head.index != after.index => {
-                            return Err(AppendError::Conflict { head: self.known().head.index });
-                        }
+                        Ok(None) if head != after.index => return Err(AppendError::Conflict { head }),
                         Ok(None) if Instant::now() >= end => {
-                            let why = "somebody changes it all the time".to_owned();
-                            return Err(AppendError::Unavailable(why));
+                            let why = "its znodes come and go".to_owned();
+                            return Err(doubt.map_or(AppendError::Unavailable(why), AppendError::Unknown));
                         }
                         Ok(None) => {}
                         Err(failure) => self.note(failure, &mut doubt, end)?,
@@ -79,9 +79,9 @@ impl ZooKeeper {
     fn note(&self, failure: Failure, doubt: &mut Option<String>, end: Instant) -> Result<(), AppendError> {
         let late = Instant::now() >= end;
         match (failure, doubt.clone()) {
-            (Failure::Answer(why), _) if self.shared.refused().is_some() => Err(AppendError::Refused(why)),
+            (_, Some(why)) if late || self.shared.refused().is_some() => Err(AppendError::Unknown(why)),
+            (Failure::Answer(why), None) if self.shared.refused().is_some() => Err(AppendError::Refused(why)),
             (Failure::NotMade(why) | Failure::Answer(why), None) => Err(AppendError::Unavailable(why)),
-            (_, Some(why)) if late => Err(AppendError::Unknown(why)),
             (Failure::Doubt(why), None) => {
                 *doubt = Some(why);
                 Ok(())
@@ -110,8 +110,8 @@ impl ZooKeeper {
         match written {
             Ok(version) => {
                 self.probe.at("appended");
-                let appended = self.shared.learn(Known { head, version });
-                appended.map_err(Failure::Answer)?;
+                // What this refuses is no matter of this entry, and is logged.
+                let _ = self.shared.learn(Known { head, version });
                 Ok(Outcome::Appended(last.index))
             }
             Err((0, Error::BadVersion)) => {
@@ -190,7 +190,7 @@ impl ZooKeeper {
     }
 
     /// Reads the head, as the ensemble knows it now.
-    async fn read_head(&self) -> Result<(), Failure> {
+    pub(in crate::event_log) async fn read_head(&self) -> Result<(), Failure> {
         self.shared.sync().await?;
         let path = self.path(HEAD);
         let Some((data, version)) = self.shared.data_and_version(&path).await? else {

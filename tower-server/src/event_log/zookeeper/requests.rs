@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use zookeeper_client::{Acls, Client, CreateMode, CreateOptions, Error, MultiReadResult};
 
-use super::{is_answer, parent, session::Shared};
+use super::{is_answer, parent, shared::Shared};
 use crate::{
     event_log::{State, error::BackendError},
     sources::spec::ZnodeAcl,
@@ -57,7 +57,6 @@ impl Shared {
         let there = timeout(SESSION_PATIENCE, clients.wait_for(Option::is_some)).await;
         let client = there.ok().and_then(Result::ok).and_then(|client| client.clone());
         let Some(client) = client else { return Err(Failure::NotMade(self.why())) };
-        clients.mark_unchanged();
         let answer = tokio::select! {
             answer = timeout(REQUEST_TIMEOUT, request(client)) => answer,
             _ = clients.changed() => return Err(Failure::Doubt("the session ended meanwhile".to_owned())),

@@ -1,0 +1,21 @@
+//! Tokens, and what the holders of client certificates may.
+
+use tower_common::api::access::Token;
+use tower_proto::v1;
+
+use super::time;
+
+/// A token, without what is kept of its secret.
+pub fn token(record: &v1::TokenRecord) -> Token {
+    let issued = record.issued.clone().unwrap_or_default();
+    let stamp = record.stamp.clone().unwrap_or_default();
+    Token {
+        id: issued.id,
+        name: issued.name,
+        roles: issued.roles.iter().filter_map(|role| role.parse().ok()).collect(),
+        services: issued.services,
+        issued_unix_ms: stamp.time_ms,
+        expires_unix_ms: time(issued.expires_ms),
+        index: stamp.index,
+    }
+}

@@ -1,0 +1,245 @@
+//! Following the log: entries are folded, what they change is published, and now and then a checkpoint is
+//! made.
+
+use std::{sync::Arc, time::Duration};
+
+use tower_common::{clock, store::Transaction};
+use tower_proto::v1;
+use tracing::{error, info, warn};
+
+use super::{EventLog, Follower, LogState};
+use crate::{
+    event_log::{self, ReadError},
+    registry::{
+        publication::{Bundles, SOURCE},
+        state::State,
+    },
+    store_actor::{Describe, Publish},
+};
+
+/// So many entries are folded before what they changed is published.
+const BATCH: usize = 1_000;
+
+/// What could not be read is tried again after this.
+pub(super) const AGAIN: Duration = Duration::from_millis(500);
+
+impl Follower {
+    /// Begins with the newest checkpoint, if there is one that can be used.
+    pub(super) async fn restore(&mut self, log: &EventLog) {
+        let state = match log.latest_checkpoint().await {
+            Ok(None) => return,
+            Ok(Some(found)) => match State::from_checkpoint(&found.state) {
+                Ok(state) if state.index() == found.index => state,
+                Ok(state) => {
+                    let (says, of) = (state.index(), found.index);
+                    return warn!(
+                        says,
+                        of, "a checkpoint is of another entry; the log is folded from its start"
+                    );
+                }
+                Err(error) => {
+                    return warn!(%error, "a checkpoint cannot be read; the log is folded from its start");
+                }
+            },
+            Err(error) => {
+                return warn!(%error, "there is no checkpoint to be had; the log is folded from its start");
+            }
+        };
+        self.checkpoint = state.index();
+        *self.shared.state.write() = Arc::new(state);
+    }
+
+    /// Folds what there is, publishes it, and tells how the log is. Returns whether something is to be tried
+    /// again without anything having changed.
+    pub(super) async fn follow(&mut self, log: &EventLog) -> bool {
+        let mut failed = None;
+        while self.stopped.is_none() {
+            match self.fold(log).await {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        let reason = match (&self.stopped, &failed, &*log.state().borrow()) {
+            (Some(reason), ..) => reason.clone(),
+            (None, Some(error), _) => error.to_string(),
+            (None, None, event_log::State::Live) => String::new(),
+            (None, None, event_log::State::Unreachable { why, .. }) => {
+                format!("the log is out of reach: {why}")
+            }
+            (None, None, event_log::State::Refused { why }) => format!("the log is refused: {why}"),
+        };
+        let unread = self.publish(log).await;
+        let read = self.published && !unread;
+        self.stand(log, &reason, read);
+        self.tell().await;
+        self.keep(log).await;
+        failed.is_some() || unread
+    }
+
+    /// Folds the next entries. Returns how many.
+    async fn fold(&mut self, log: &EventLog) -> Result<usize, ReadError> {
+        let from = self.shared.state.read().index() + 1;
+        let entries = match log.read(from, BATCH).await {
+            Ok(entries) => entries,
+            Err(error @ ReadError::Unavailable(_)) => return Err(error),
+            Err(error) => {
+                self.stop(&error.to_string());
+                return Ok(0);
+            }
+        };
+        for entry in &entries {
+            let applied = Arc::make_mut(&mut *self.shared.state.write()).apply(entry);
+            match applied {
+                Ok(applied) => self.dirty.extend(applied.services),
+                Err(refused) => {
+                    self.stop(&format!("{refused} ({})", log.path_of(entry.index)));
+                    break;
+                }
+            }
+        }
+        Ok(entries.len())
+    }
+
+    fn stop(&mut self, reason: &str) {
+        error!(
+            reason,
+            "the event log is not followed any further; what was folded stands, and nothing can be changed"
+        );
+        self.stopped = Some(reason.to_owned());
+    }
+
+    /// Publishes what has changed, all of it in one transaction. Returns whether a part has to wait, because it
+    /// cannot be read now.
+    async fn publish(&mut self, log: &EventLog) -> bool {
+        if !self.published {
+            self.dirty.extend(self.shared.state.read().services().map(|(name, _)| name.to_owned()));
+        }
+        let wanted: Vec<_> = {
+            let state = self.shared.state.read();
+            self.dirty.iter().flat_map(|name| self.publication.wanted(&state, name)).collect()
+        };
+        let mut bundles = Bundles::new();
+        for wanted in wanted {
+            let bundle = match log.body(&wanted.bundle).await {
+                Ok(bundle) => Ok(bundle),
+                Err(ReadError::Unavailable(_)) => return true,
+                Err(error) => Err(error.to_string()),
+            };
+            bundles.insert(wanted.release, bundle);
+        }
+        let mut transaction = Transaction::default();
+        let dirty = std::mem::take(&mut self.dirty);
+        let index = {
+            let state = self.shared.state.read();
+            for name in &dirty {
+                self.publication.update(&state, name, &bundles, &mut transaction);
+            }
+            state.index()
+        };
+        let assigned: Vec<String> = assignments(&transaction).map(str::to_owned).collect();
+        let first = !self.published;
+        if first || !transaction.upserts.is_empty() || !transaction.removals.is_empty() {
+            transaction.sources = vec![self.source(log.incarnation(), index, v1::SourceState::Live)];
+            if !self.send(transaction).await {
+                return false;
+            }
+        }
+        self.published = true;
+        if !assigned.is_empty() {
+            let revision = self.revision().await;
+            let mut revisions = self.shared.revisions.write();
+            revisions.extend(assigned.into_iter().map(|service| (service, revision)));
+        }
+        self.shared.applied.send_if_modified(|applied| std::mem::replace(applied, index) != index);
+        false
+    }
+
+    /// Notes how the log is.
+    fn stand(&self, log: &EventLog, reason: &str, read: bool) {
+        let problems = self.publication.problems();
+        let index = *self.shared.applied.borrow();
+        self.shared.status.send_if_modified(|status| {
+            let state = match (read, reason.is_empty()) {
+                (true, true) => LogState::Live,
+                (true, false) => LogState::Stale,
+                (false, _) => status.state,
+            };
+            let new = super::Status {
+                state,
+                reason: reason.to_owned(),
+                since_unix_ms: if state == status.state {
+                    status.since_unix_ms
+                } else {
+                    clock::unix_millis()
+                },
+                incarnation: log.incarnation().to_owned(),
+                index,
+                problems: problems.clone(),
+            };
+            if new.state != status.state {
+                info!(state = ?new.state, reason, index, "the registry's state changed");
+            }
+            std::mem::replace(status, new.clone()) != new
+        });
+    }
+
+    /// Tells Beacons how the log is.
+    pub(super) async fn tell(&mut self) {
+        let status = self.shared.status.borrow().clone();
+        let state = match status.state {
+            LogState::Loading => v1::SourceState::Loading,
+            LogState::Live => v1::SourceState::Live,
+            LogState::Stale => v1::SourceState::Stale,
+        };
+        let told = self.source(&status.incarnation, status.index, state);
+        let transaction = Transaction { sources: vec![told], ..Transaction::default() };
+        self.send(transaction).await;
+    }
+
+    fn source(&self, incarnation: &str, index: u64, state: v1::SourceState) -> v1::SourceStatus {
+        let position = (state != v1::SourceState::Loading).then(|| v1::Position {
+            source: SOURCE.to_owned(),
+            incarnation: incarnation.to_owned(),
+            index,
+        });
+        v1::SourceStatus { source: SOURCE.to_owned(), state: state.into(), position, optional: false }
+    }
+
+    /// The store's revision, with all that was published.
+    async fn revision(&self) -> u64 {
+        self.options.store.send(Describe).await.map_or(u64::MAX, |summary| summary.revision)
+    }
+
+    async fn send(&self, transaction: Transaction) -> bool {
+        let sent = self.options.store.send(Publish(transaction)).await;
+        if let Err(error) = &sent {
+            error!(%error, "the store is gone");
+        }
+        sent.is_ok()
+    }
+
+    /// Makes a checkpoint when it is time.
+    async fn keep(&mut self, log: &EventLog) {
+        let bytes = {
+            let state = self.shared.state.read();
+            if state.index() < self.checkpoint + self.options.checkpoint_every {
+                return;
+            }
+            self.checkpoint = state.index();
+            state.to_checkpoint()
+        };
+        if let Err(error) = log.save_checkpoint(self.checkpoint, bytes.into()).await {
+            warn!(index = self.checkpoint, %error, "a checkpoint cannot be kept; the next one is tried later");
+        }
+    }
+}
+
+fn assignments(transaction: &Transaction) -> impl Iterator<Item = &str> {
+    let removed = transaction.removals.iter().map(|(key, _)| key);
+    let keys = transaction.upserts.iter().map(|resource| resource.key()).chain(removed);
+    keys.filter(|key| key.kind == i32::from(v1::Kind::Assignment)).map(|key| &*key.service)
+}
