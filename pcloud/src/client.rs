@@ -192,6 +192,9 @@ impl Client {
 /// What a refusal by Tower means here.
 fn refused(problem: &Problem) -> Failure {
     let mut message = problem.detail.clone();
+    if let Some(object) = problem.object.as_deref().filter(|object| !message.contains(object)) {
+        message = format!("{object}: {message}");
+    }
     if let Some(field) = problem.field.as_deref().filter(|field| !message.contains(field)) {
         message = format!("{field}: {message}");
     }
@@ -206,11 +209,11 @@ fn refused(problem: &Problem) -> Failure {
         ));
     }
     let failure = Failure::new(Exit::of(problem.code), message);
+    if problem.code == Code::Unauthenticated {
+        return failure.next("pcloud auth login, or set PCLOUD_TOKEN; an admin makes tokens");
+    }
     match &problem.next {
         Some(next) => failure.next(next),
-        None if problem.code == Code::Unauthenticated => {
-            failure.next("pcloud auth login, or set PCLOUD_TOKEN")
-        }
         None => failure,
     }
 }

@@ -6,7 +6,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use tower_common::api::activation::{Activation, ActivationRequest, Activations, RollbackRequest, State};
+use tower_common::api::activation::{
+    Activation, ActivationRequest, Activations, RollbackRequest, Started, State,
+};
 use tower_common::clock::unix_millis;
 
 use super::{Shell, paging::pages, segment, word};
@@ -35,9 +37,12 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Activation) -> Result<
         cli::Activation::Abort { activation, reason } => {
             let path = format!("/activations/{}/abort", segment(activation));
             let body = json!({ "reason": reason });
-            let aborted: Activation =
+            let aborted: Started =
                 shell.client.change(Method::POST, &path, Body::Json(&body), None, &()).await?;
-            print(shell, &aborted)
+            if let Some(note) = &aborted.note {
+                output::note(note);
+            }
+            aborted.activation.map_or(Ok(()), |aborted| print(shell, &aborted))
         }
     }
 }
@@ -72,8 +77,14 @@ pub(super) async fn start(
     waiting: &Waiting,
 ) -> Result<(), Failure> {
     let request: Value = serde_json::to_value(request).map_err(|error| Failure::new(Exit::Failed, error))?;
-    let activation: Activation =
-        shell.client.change(method, path, Body::Json(&request), if_match, &()).await?;
+    let started: Started = shell.client.change(method, path, Body::Json(&request), if_match, &()).await?;
+    if let Some(note) = &started.note {
+        output::note(note);
+    }
+    let Some(activation) = started.activation else {
+        // Nothing was to be done.
+        return Ok(());
+    };
     if waiting.wait {
         return wait(shell, activation, waiting.timeout).await;
     }

@@ -153,7 +153,8 @@ async fn weights_with_a_time_are_taken_back_also_after_a_restart() -> Result<()>
     let mut world = World::start().await?;
     world.pcloud.ok(&["version", "upload", "-f", "web.yaml"]).await?;
     world.pcloud.ok(&["activate", "web@1", "--wait"]).await?;
-    let set = ["traffic", "set", "web", "stable=0", "canary=1", "--ttl", "5s", "--reason", "a try", "--wait"];
+    let set =
+        ["traffic", "set", "web", "stable=0", "canary=1", "--ttl", "8s", "--reason", "a try", "--at-once"];
     world.pcloud.ok(&set).await?;
     world.canary_gets(100..=100).await;
     world.tower.kill();
@@ -179,7 +180,7 @@ async fn a_token_is_made_used_and_ended() -> Result<()> {
     owner.write("ads.yaml", &DOCUMENT.replace("name: web", "name: ads"))?;
     let ran = owner.fails(4, &["version", "upload", "-f", "ads.yaml"]).await?;
     ensure!(ran.stderr.contains("ads"), "{ran:?}");
-    owner.write("platform.yaml", "apiVersion: tower.mesh/v1\nkind: MeshService\nspec: {}\n")?;
+    owner.write("platform.yaml", "apiVersion: tower.mesh/v1\nkind: MeshService\nmetadata: {}\n")?;
     owner.fails(4, &["part", "set", "platform", "-f", "platform.yaml"]).await?;
     admin.ok(&["token", "revoke", issued["id"].as_str().unwrap_or_default()]).await?;
     owner.fails(4, &["service", "list"]).await?;

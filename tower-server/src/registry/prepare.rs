@@ -142,7 +142,7 @@ pub(super) fn prepare(
             let object = format!("service {}", inputs.service);
             let route = traffic.route.as_deref();
             let document = document::set_weights(&parsed.document, route, &traffic.weights)
-                .map_err(|finding| wrong(&object, vec![finding], "the weights cannot be set"))?;
+                .map_err(|finding| wrong(&object, vec![*finding], "the weights cannot be set"))?;
             let text = String::from_utf8_lossy(&document.canonical()).into_owned();
             let mut ready = kept(&document, &text);
             let parts = of_parts(inputs, read)?;

@@ -39,6 +39,7 @@ impl Random<'_> {
     }
 
     /// Each field with this chance.
+    #[expect(clippy::type_complexity, reason = "a name for it would say less")]
     fn some(&mut self, percent: u32, fields: &mut [(&str, &mut dyn FnMut(&mut Self) -> Value)]) -> Value {
         let mut object = Map::new();
         for (name, make) in fields {
@@ -103,7 +104,7 @@ impl Random<'_> {
                 }),
                 ("connectTimeout", &mut |r| json!(r.one(&["1ms", "250ms", "1m"]))),
                 ("circuitBreaker", &mut |r| {
-                    let mut number = |r: &mut Self| r.number(&[0, 1, 2000, u32::MAX.into()]);
+                    let number = |r: &mut Self| r.number(&[0, 1, 2000, u32::MAX.into()]);
                     r.some(
                         50,
                         &mut [
@@ -293,7 +294,7 @@ impl Random<'_> {
         match self.one(&["backend", "backend", "redirect", "direct"]) {
             "redirect" => route["redirect"] = self.redirect(regex),
             "direct" => {
-                route["directResponse"] = json!({"status": self.one(&[200, 599]), "body": "%REQ(X)% 100%"})
+                route["directResponse"] = json!({"status": self.one(&[200, 599]), "body": "%REQ(X)% 100%"});
             }
             _ => self.backend(&mut route, callers, regex),
         }
