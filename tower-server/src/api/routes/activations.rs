@@ -183,8 +183,9 @@ pub(super) fn activation(state: &AppState, name: &str, record: &ActivationRecord
     };
     let lacking = sight.hosts.iter().filter(|host| host.state != HostState::Accepted);
     let lacking = lacking.take(MAX_LACKING).map(words::lack).collect();
-    let mut told = told::activations::activation(name, record, words::progress(&sight.counts), lacking);
+    let mut told = told::activations::activation(name, record, lacking);
     if record.is_running() {
+        told.hosts = words::progress(&sight.counts);
         told.detail = some(&waiting(record, &sight, &state.registry.members()));
     }
     told
