@@ -36,6 +36,18 @@ impl Envoy {
     /// Starts one with this bootstrap, whose admin port should be 0, and returns when the admin port
     /// is known. `egress_port` is where its egress listener will be.
     pub async fn start(name: &str, bootstrap: &str, egress_port: Option<u16>) -> Result<Self> {
+        // More than one, because what is right for one worker may be wrong for two.
+        Self::start_with_workers(name, bootstrap, egress_port, 2).await
+    }
+
+    /// The same with so many workers. Each balances for itself and counts a little later what others do, so
+    /// that exact counts take one.
+    pub async fn start_with_workers(
+        name: &str,
+        bootstrap: &str,
+        egress_port: Option<u16>,
+        workers: u8,
+    ) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("tower-envoy-").tempdir();
         let folder = folder.context("cannot make a temporary folder")?;
         let configuration = folder.path().join("bootstrap.yaml");
@@ -44,7 +56,7 @@ impl Envoy {
         let log = Log::new(name, folder.path());
         let mut process = Leash::start(Start {
             program: &programs::envoy()?,
-            arguments: &arguments(&configuration, &admin),
+            arguments: &arguments(&configuration, &admin, workers),
             output: log.open()?,
             litter: None,
         })?;
@@ -131,7 +143,8 @@ impl Envoy {
 }
 
 /// Envoy does not take `--flag=value`.
-fn arguments(configuration: &Path, admin: &Path) -> Vec<String> {
+fn arguments(configuration: &Path, admin: &Path, workers: u8) -> Vec<String> {
+    let workers = workers.to_string();
     let configuration = configuration.to_string_lossy();
     let admin = admin.to_string_lossy();
     [
@@ -139,8 +152,7 @@ fn arguments(configuration: &Path, admin: &Path) -> Vec<String> {
         &["--admin-address-path", &admin],
         // Hot restart needs a base id that no other Envoy of this machine has.
         &["--disable-hot-restart"],
-        // More than one, because what is right for one worker may be wrong for two.
-        &["--concurrency", "2"],
+        &["--concurrency", &workers],
         &["--log-level", "info"],
     ]
     .concat()

@@ -73,7 +73,7 @@ impl Rig {
     pub(super) async fn start(self) -> Result<Running> {
         let port = ports::free_port();
         let bootstrap = self.bootstrap(port)?;
-        let envoy = Envoy::start("fields", &bootstrap.to_string(), Some(port)).await?;
+        let envoy = Envoy::start_with_workers("fields", &bootstrap.to_string(), Some(port), 1).await?;
         envoy.wait_ready(SOON).await?;
         Ok(Running { envoy })
     }
