@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
-use tower_tests::{Caller, TowerOptions, Upstream, ZooKeeper, eventually};
+use tower_tests::{Caller, Registry, TowerOptions, Upstream, ZooKeeper, eventually};
 
 use crate::{
     registrar::{Format, payload},
@@ -61,30 +61,48 @@ async fn page_says(mesh: &Mesh, words: &str) -> Result<()> {
     Ok(())
 }
 
+/// Two services, each with an upstream, of which Tower sends what a file says.
+struct World {
+    mesh: Mesh,
+    serve: Serve,
+    // What must outlive the rest.
+    _folder: TempDir,
+    _registry: Registry,
+    _upstreams: [Upstream; 2],
+}
+
+impl World {
+    async fn start(served: &str) -> Result<Self> {
+        let registry = ZooKeeper::shared().await?.root().await?;
+        let upstreams = [Upstream::start("alpha").await?, Upstream::start("beta").await?];
+        for (service, upstream) in ["web", "ads"].into_iter().zip(&upstreams) {
+            let path = format!("discovery/{service}/prod/{}", upstream.name());
+            registry.create(&path, &payload(Format::Hostport, upstream.address())).await?;
+        }
+        let folder = TempDir::new()?;
+        let serve = Serve { file: folder.path().join("tower.toml") };
+        serve.write(served)?;
+        let mesh = Mesh::with(TowerOptions {
+            discovery: vec![registry.discovery(Format::Hostport.name())],
+            flags: vec![format!("--config={}", serve.file.display())],
+            ..TowerOptions::default()
+        })
+        .await?;
+        Ok(Self { mesh, serve, _folder: folder, _registry: registry, _upstreams: upstreams })
+    }
+}
+
 #[tokio::test]
 async fn services_are_meshed_one_by_one_and_taken_back() -> Result<()> {
-    let registry = ZooKeeper::shared().await?.root().await?;
-    let upstreams = [Upstream::start("alpha").await?, Upstream::start("beta").await?];
-    for (service, upstream) in ["web", "ads"].into_iter().zip(&upstreams) {
-        let path = format!("discovery/{service}/prod/{}", upstream.name());
-        registry.create(&path, &payload(Format::Hostport, upstream.address())).await?;
-    }
-    let folder = TempDir::new()?;
-    let serve = Serve { file: folder.path().join("tower.toml") };
-    serve.write("'none'")?;
-    let mut mesh = Mesh::with(TowerOptions {
-        discovery: vec![registry.discovery(Format::Hostport.name())],
-        flags: vec![format!("--config={}", serve.file.display())],
-        ..TowerOptions::default()
-    })
-    .await?;
+    let mut world = World::start("'none'").await?;
+    let World { serve, mesh, .. } = &mut world;
     let envoys = mesh.envoys().await?;
     let callers = callers(&envoys);
 
     // Everything is seen, and nothing is sent.
-    let shown = listed(&mesh, 2).await;
+    let shown = listed(mesh, 2).await;
     ensure!(shown["serve"] == "none" && shown["services"][0]["served"] == false, "{shown}");
-    page_says(&mesh, "2 watched and NOT SERVED, with their endpoints: ads (1), web (1)").await?;
+    page_says(mesh, "2 watched and NOT SERVED, with their endpoints: ads (1), web (1)").await?;
     let endpoints = mesh.tower.http_get("/api/v1/services/web/endpoints").await?.ok()?.json()?;
     ensure!(endpoints["endpoints"].as_array().is_some_and(|list| list.len() == 1), "{endpoints}");
     eventually(SOON, "the services are counted", async || {
@@ -97,19 +115,19 @@ async fn services_are_meshed_one_by_one_and_taken_back() -> Result<()> {
         unknown(&callers, host).await;
     }
 
-    serve.restart(&mut mesh, "['web', 'later']").await?;
+    serve.restart(mesh, "['web', 'later']").await?;
     answered_by(&callers, "web", &["alpha"]).await;
     unknown(&callers, "ads").await;
-    let shown = listed(&mesh, 2).await;
+    let shown = listed(mesh, 2).await;
     ensure!(shown["serve"] == "list" && shown["unknown"][0] == "later", "{shown}");
-    page_says(&mesh, "1 named by --serve, and not known to any source: later").await?;
+    page_says(mesh, "1 named by --serve, and not known to any source: later").await?;
 
-    serve.restart(&mut mesh, "'all'").await?;
+    serve.restart(mesh, "'all'").await?;
     answered_by(&callers, "ads", &["beta"]).await;
     answered_by(&callers, "web", &["alpha"]).await;
 
     // Taken back by a word: neither the guard nor an equal position keeps it.
-    serve.restart(&mut mesh, "'web'").await?;
+    serve.restart(mesh, "'web'").await?;
     unknown(&callers, "ads").await;
     for caller in &callers {
         still_answered_by(caller, "web", &["alpha"]).await?;
@@ -125,21 +143,8 @@ async fn services_are_meshed_one_by_one_and_taken_back() -> Result<()> {
 
 #[tokio::test]
 async fn a_beacon_that_was_away_drops_what_is_served_no_more() -> Result<()> {
-    let registry = ZooKeeper::shared().await?.root().await?;
-    let upstreams = [Upstream::start("alpha").await?, Upstream::start("beta").await?];
-    for (service, upstream) in ["web", "ads"].into_iter().zip(&upstreams) {
-        let path = format!("discovery/{service}/prod/{}", upstream.name());
-        registry.create(&path, &payload(Format::Hostport, upstream.address())).await?;
-    }
-    let folder = TempDir::new()?;
-    let serve = Serve { file: folder.path().join("tower.toml") };
-    serve.write("'all'")?;
-    let mut mesh = Mesh::with(TowerOptions {
-        discovery: vec![registry.discovery(Format::Hostport.name())],
-        flags: vec![format!("--config={}", serve.file.display())],
-        ..TowerOptions::default()
-    })
-    .await?;
+    let mut world = World::start("'all'").await?;
+    let World { serve, mesh, .. } = &mut world;
     let envoys = mesh.envoys().await?;
     let callers = callers(&envoys);
     answered_by(&callers, "ads", &["beta"]).await;
