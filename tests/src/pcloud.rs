@@ -4,7 +4,11 @@ use std::{path::PathBuf, process::Stdio, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
-use tokio::{io::AsyncWriteExt, process::Command, time::timeout};
+use tokio::{
+    io::AsyncWriteExt,
+    process::{Child, Command},
+    time::timeout,
+};
 
 use crate::{Tower, programs};
 
@@ -55,6 +59,22 @@ impl Pcloud {
 
     /// The same, with something on standard input.
     pub async fn run_with(&self, arguments: &[&str], input: &str) -> Result<Ran> {
+        let mut child = self.start(arguments)?;
+        let mut stdin = child.stdin.take().context("no standard input")?;
+        // A command that does not read its input may be gone by now.
+        let _ = stdin.write_all(input.as_bytes()).await;
+        drop(stdin);
+        let output = timeout(DEADLINE, child.wait_with_output()).await;
+        let output = output.with_context(|| format!("pcloud {arguments:?} does not end"))??;
+        Ok(Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout)?,
+            stderr: String::from_utf8(output.stderr)?,
+        })
+    }
+
+    /// Starts a command, which is killed when this is dropped.
+    pub fn start(&self, arguments: &[&str]) -> Result<Child> {
         let mut command = Command::new(programs::ours("pcloud")?);
         for variable in programs::variables_to_hide() {
             command.env_remove(variable);
@@ -72,18 +92,7 @@ impl Pcloud {
         if let Some(token) = &self.token {
             command.env("PCLOUD_TOKEN", token);
         }
-        let mut child = command.spawn().context("cannot run pcloud")?;
-        let mut stdin = child.stdin.take().context("no standard input")?;
-        // A command that does not read its input may be gone by now.
-        let _ = stdin.write_all(input.as_bytes()).await;
-        drop(stdin);
-        let output = timeout(DEADLINE, child.wait_with_output()).await;
-        let output = output.with_context(|| format!("pcloud {arguments:?} does not end"))??;
-        Ok(Ran {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout)?,
-            stderr: String::from_utf8(output.stderr)?,
-        })
+        command.spawn().context("cannot run pcloud")
     }
 
     /// Runs a command that has to succeed, and returns what it printed.

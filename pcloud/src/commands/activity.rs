@@ -1,7 +1,11 @@
 //! `activity`: who did what.
 
+use std::time::Duration;
+
 use futures::StreamExt;
+use reqwest::Response;
 use tower_common::api::activity::{Activity, Entry};
+use tower_common::backoff::Backoff;
 use tower_common::clock::unix_millis;
 
 use super::{Shell, paging::pages};
@@ -72,32 +76,52 @@ fn what(entry: &Entry) -> String {
     summaries.join("; ")
 }
 
-/// Prints entries as they come, and goes on after the last where the stream is cut.
+/// Prints entries as they come, and goes on after the last where the stream is cut, as by a restart of Tower.
+/// A stream that never began is a failure.
 async fn follow(shell: &Shell<'_>, filter: &ActivityFilter) -> Result<(), Failure> {
     let mut last: Option<String> = None;
+    let mut begun = false;
+    let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
     loop {
         let mut query = query(filter);
         query.retain(|(key, _)| last.is_none() || *key != "after");
-        let response = shell.client.events("/activity/stream", &query, last.as_deref()).await?;
-        let mut chunks = response.bytes_stream();
-        let mut events = Events::default();
-        while let Some(chunk) = chunks.next().await {
-            let Ok(chunk) = chunk else { break };
-            for event in events.feed(&chunk) {
-                let entry: Entry = serde_json::from_str(&event.data).map_err(|error| {
-                    Failure::new(Exit::Failed, format!("an event that this pcloud does not know: {error}"))
-                })?;
-                last = event.id.or(last);
-                shell.output.text(&entry, &entry.index.to_string(), || {
-                    let reason =
-                        if entry.reason.is_empty() { String::new() } else { format!(" ({})", entry.reason) };
-                    format!("#{} {} {}: {}{reason}", entry.index, entry.author, entry.command, what(&entry))
-                })?;
+        match shell.client.events("/activity/stream", &query, last.as_deref()).await {
+            Ok(response) => {
+                begun = true;
+                print_events(shell, response, &mut last, &mut backoff).await?;
+                output::note("the stream was cut; it goes on");
             }
+            Err(failure) if begun && failure.exit == Exit::Failed => output::note(&failure.message),
+            Err(failure) => return Err(failure),
         }
-        output::note("the stream was cut; it goes on");
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(backoff.next_wait(&mut rand::rng())).await;
     }
+}
+
+/// Prints what comes until the stream ends.
+async fn print_events(
+    shell: &Shell<'_>,
+    response: Response,
+    last: &mut Option<String>,
+    backoff: &mut Backoff,
+) -> Result<(), Failure> {
+    let mut chunks = response.bytes_stream();
+    let mut events = Events::default();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        for event in events.feed(&chunk) {
+            backoff.reset();
+            let entry: Entry = serde_json::from_str(&event.data).map_err(|error| {
+                Failure::new(Exit::Failed, format!("an event that this pcloud does not know: {error}"))
+            })?;
+            *last = event.id.or(last.take());
+            shell.output.text(&entry, &entry.index.to_string(), || {
+                let reason =
+                    if entry.reason.is_empty() { String::new() } else { format!(" ({})", entry.reason) };
+                format!("#{} {} {}: {}{reason}", entry.index, entry.author, entry.command, what(&entry))
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes server-sent events apart (HTML standard, section 9.2.6).

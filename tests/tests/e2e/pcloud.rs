@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use tokio::{io::AsyncBufReadExt, time::timeout};
 use tower_tests::{
     Beacon, BeaconOptions, Endpoint, EndpointFiles, Envoy, Load, Mode, Pcloud, Protocol, Tower, TowerOptions,
     Upstream, eventually,
@@ -203,13 +204,35 @@ async fn the_documents_of_the_docs_are_right() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test]
+async fn activity_is_followed_over_a_restart_of_tower() -> Result<()> {
+    let mut world = World::start().await?;
+    let mut following = world.pcloud.start(&["activity", "follow", "--after", "0"])?;
+    let stdout = following.stdout.take().context("no standard output")?;
+    let mut lines = tokio::io::BufReader::new(stdout).lines();
+    let mut hears = async |words: &str| loop {
+        let line = timeout(SOON, lines.next_line()).await.context(words.to_owned())??;
+        if line.context("it has ended")?.contains(words) {
+            return anyhow::Ok(());
+        }
+    };
+    world.pcloud.ok(&["version", "upload", "-f", "web.yaml"]).await?;
+    hears("web@1").await?;
+    world.tower.kill();
+    world.tower.restart().await?;
+    world.tower.wait_ready(SOON).await?;
+    world.pcloud.write("next.yaml", &DOCUMENT.replace("weight: 0", "weight: 5"))?;
+    world.pcloud.ok(&["version", "upload", "-f", "next.yaml"]).await?;
+    hears("web@2").await
+}
+
 /// How long after an activation the traffic is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_activation_at_once_is_seen_in_traffic_soon() -> Result<()> {
     let world = World::start().await?;
     world.pcloud.ok(&["version", "upload", "-f", "web.yaml"]).await?;
     let activate = ["activate", "web@1", "--at-once", "--reason", "a test", "--wait", "--timeout", "20s"];
-    tokio::time::timeout(Duration::from_secs(20), world.pcloud.ok(&activate)).await??;
+    timeout(Duration::from_secs(20), world.pcloud.ok(&activate)).await??;
     world.canary_gets(0..=0).await;
     Ok(())
 }
