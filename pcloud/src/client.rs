@@ -14,7 +14,7 @@ use tower_common::clock::unix_millis;
 use crate::{
     context::Resolved,
     failure::{Exit, Failure},
-    findings, period,
+    period,
 };
 
 /// How long Tower may take for an answer. Events and waits come by streams and by asking again.
@@ -199,7 +199,7 @@ fn refused(problem: &Problem) -> Failure {
         message = format!("{field}: {message}");
     }
     for finding in &problem.findings {
-        message.push_str(&format!("\n  {}", findings::line(finding)));
+        message.push_str(&format!("\n  {finding}"));
     }
     for entry in &problem.since {
         let when = period::ago(entry.time_unix_ms, unix_millis());

@@ -5,7 +5,6 @@ mod client;
 mod commands;
 mod context;
 mod failure;
-mod findings;
 mod output;
 mod period;
 mod reference;

@@ -297,6 +297,42 @@ impl Problem {
     }
 }
 
+impl Severity {
+    /// As in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// In one line, as the finding that it is made of ([`crate::document::Finding`]).
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}:")?;
+            for number in [self.line, self.column].into_iter().flatten() {
+                write!(f, "{number}:")?;
+            }
+            f.write_str(" ")?;
+        }
+        write!(f, "{}[{}]: ", self.severity.word(), self.code)?;
+        if let Some(field) = &self.field {
+            write!(f, "{field}: ")?;
+        }
+        f.write_str(&self.message)?;
+        if let Some(owner) = &self.owner {
+            write!(f, " (owner {owner})")?;
+        }
+        match &self.next {
+            Some(next) => write!(f, "; {next}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(object) = &self.object {

@@ -8,7 +8,7 @@ use crate::{
     cli::{self, Owner, PartName},
     client::Body,
     failure::Failure,
-    findings, output,
+    output,
 };
 
 pub(super) async fn run(shell: &Shell<'_>, command: &cli::Part) -> Result<(), Failure> {
@@ -22,7 +22,7 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Part) -> Result<(), Fa
             let edited: PartEdited =
                 shell.client.change(Method::PUT, &path(name)?, body, if_match.as_deref(), &query).await?;
             for finding in &edited.findings {
-                output::note(&findings::line(finding));
+                output::note(&finding.to_string());
             }
             output::note("services take it in with their next activation");
             let revision = edited.revision.to_string();

@@ -17,7 +17,7 @@ use crate::{
     cli::{self, Subject},
     client::Body,
     failure::{Exit, Failure},
-    findings, output,
+    output,
 };
 
 /// What is looked at: the service, and a version or a document.
@@ -71,7 +71,7 @@ pub(super) async fn plan(shell: &Shell<'_>, command: &cli::Plan) -> Result<(), F
 fn text(plan: &Plan) -> String {
     let mut text = String::new();
     for finding in &plan.findings {
-        let _ = writeln!(text, "{}", findings::line(finding));
+        let _ = writeln!(text, "{finding}");
     }
     if plan.release.is_none() {
         return text;
@@ -152,7 +152,7 @@ pub(super) async fn diff(shell: &Shell<'_>, command: &cli::Diff) -> Result<(), F
                 .findings
                 .iter()
                 .filter(|finding| finding.severity == Severity::Error)
-                .map(findings::line)
+                .map(ToString::to_string)
                 .collect();
             if !errors.is_empty() {
                 return Err(Failure::new(Exit::Invalid, errors.join("\n")));

@@ -15,7 +15,6 @@ use crate::{
     cli::{self, Listing},
     client::Body,
     failure::Failure,
-    findings,
     output::{self, Cell, Table, Tone},
     period::ago,
 };
@@ -144,7 +143,7 @@ fn text(detail: &ServiceDetail, endpoints: &Endpoints) -> String {
     if !detail.findings.is_empty() {
         text.push_str("\nRemarks:\n");
         for finding in &detail.findings {
-            let _ = writeln!(text, "  {}", findings::line(finding));
+            let _ = writeln!(text, "  {finding}");
         }
     }
     if let Some(effective) = &detail.effective {

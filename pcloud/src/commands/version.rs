@@ -13,7 +13,6 @@ use crate::{
     cli,
     client::Body,
     failure::Failure,
-    findings,
     output::{self, Cell, Table, Tone},
     period::ago,
     reference::VersionRef,
@@ -31,7 +30,7 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Version) -> Result<(),
             let uploaded: Uploaded =
                 shell.client.change(Method::POST, &path, body, if_match.as_deref(), &query).await?;
             for finding in &uploaded.findings {
-                output::note(&findings::line(finding));
+                output::note(&finding.to_string());
             }
             output::note(if uploaded.existing {
                 "this document was uploaded before; nothing has changed"

@@ -68,3 +68,22 @@ pub fn since(service: &Service, index: u64) -> Vec<Since> {
     let newer = service.changes.iter().rev().filter_map(told).filter(|since| since.index > index);
     newer.take(MAX_SINCE).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use tower_common::document::{Owner, parse};
+
+    use super::*;
+
+    #[test]
+    fn a_finding_reads_the_same_with_tower_and_without() {
+        let text = "apiVersion: tower.mesh/v1\nkind: MeshService\nmetadata: {name: web}\nspec: {patches: [], x: 1}\n";
+        let mut findings = parse("web.yaml", text, Owner::Service).unwrap_err();
+        let bare = document::Finding { owner: None, next_step: String::new(), ..findings[0].clone() };
+        findings.push(document::Finding { file: String::new(), line: 0, column: 0, ..bare.clone() });
+        findings.push(bare);
+        for found in findings {
+            assert_eq!(finding(&found).to_string(), found.to_string());
+        }
+    }
+}
