@@ -57,7 +57,6 @@ async fn each_try_may_take_so_long() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "counts exactly what several workers of an Envoy share unevenly: fails now and then"]
 async fn what_never_connected_is_tried_elsewhere_unless_that_is_forbidden() -> Result<()> {
     let alpha = Echo::start("alpha").await?;
     // Nobody listens there.
@@ -78,7 +77,7 @@ async fn what_never_connected_is_tried_elsewhere_unless_that_is_forbidden() -> R
     for _ in 0..10 {
         failed += usize::from(running.ask(&Ask::get("never", "/")).await?.status == 503);
     }
-    assert_eq!(failed, 5, "every other one");
+    assert!(failed > 0, "in turn it comes to who is not there");
     Ok(())
 }
 
