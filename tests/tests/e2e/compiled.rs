@@ -4,9 +4,11 @@
 mod composed;
 mod random;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail};
 use rand::{SeedableRng, rngs::StdRng};
-use tower_common::document::{Document, Effective};
+use tower_common::document::{Document, Effective, Severity, World, check};
 use tower_server::compile::compile;
 use tower_tests::{Envoy, rounds};
 
@@ -15,6 +17,21 @@ use crate::support::seed;
 
 /// How many documents one Envoy looks at.
 const AT_ONCE: usize = 100;
+
+/// So that nothing is shown about documents which nobody could upload.
+#[test]
+fn random_documents_are_accepted_by_the_checks() {
+    let mut rng = StdRng::seed_from_u64(seed());
+    let mut refused = BTreeSet::new();
+    for number in 0..rounds(200, 2000) {
+        let document = random::document(&mut rng, number);
+        let effective = Effective { document, ..Effective::default() };
+        let findings = check(&effective, &World::unknown()).into_iter();
+        let errors = findings.filter(|finding| finding.severity == Severity::Error);
+        refused.extend(errors.map(|finding| finding.to_string()));
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
 
 #[tokio::test]
 async fn envoy_refuses_nothing_that_documents_lead_to() -> Result<()> {

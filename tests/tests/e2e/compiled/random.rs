@@ -6,18 +6,21 @@ use tower_common::document::Document;
 
 /// A document of the service `sNUMBER`, whose ports no other has.
 pub(super) fn document(rng: &mut StdRng, number: usize) -> Document {
-    let mut random = Random { rng, port: 10_000 + u16::try_from(number * 9).expect("few documents") };
+    let budget = [0.01, 20.0, 100.0].choose(rng).copied().unwrap_or_default();
+    let mut random = Random { rng, budget, port: 10_000 + u16::try_from(number * 9).expect("few documents") };
     let json = random.document(&format!("s{number}"));
     serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json:#}"))
 }
 
 struct Random<'a> {
     rng: &'a mut StdRng,
+    /// The retry budget, which is the service's.
+    budget: f64,
     port: u16,
 }
 
 const SUBSETS: [&str; 3] = ["stable", "canary", "x-1"];
-const PATHS: [&str; 6] = ["/", "/a", "/rank/", "/v1.0/a-b_c", "/a%20b", "/täst"];
+const PATHS: [&str; 6] = ["/", "/a", "/rank", "/v1.0/a-b_c", "/a%20b", "/~x"];
 const REGEXES: [&str; 5] = ["/v[0-9]+(/.*)?", "/(a|b)/c", "/x{1,20}", ".*", "/[^/]+/y?"];
 
 impl Random<'_> {
@@ -250,7 +253,7 @@ impl Random<'_> {
         }
         if self.chance(60) {
             inbound["allowedCallers"] = json!({"mode": self.one(&["enforce", "shadow"]), "rules": [
-                {"name": "a", "identities": ["spiffe://mesh/a", "spiffe://mesh/b/*"]},
+                {"name": "a", "identities": if mode == "off" { json!([]) } else { json!(["spiffe://mesh/a", "spiffe://mesh/b/*"]) }},
                 {"name": "b", "addresses": ["10.0.0.0/8", "::1", "192.0.2.1"], "methods": ["GET", "PATCH"]},
                 {"name": "c", "paths": [self.path(), self.path()]},
             ]});
@@ -348,7 +351,7 @@ impl Random<'_> {
                             json!(["cancelled", "unavailable"]),
                         ])
                     }),
-                    ("budgetPercent", &mut |r| json!(r.one(&[0.01, 20.0, 100.0]))),
+                    ("budgetPercent", &mut |r| json!(r.budget)),
                     ("backoff", &mut |r| {
                         r.one(&[json!({"base": "1ms"}), json!({"base": "1s", "max": "1s"})])
                     }),
@@ -364,7 +367,7 @@ impl Random<'_> {
     fn redirect(&mut self, regex: bool) -> Value {
         let mut redirects = vec![
             json!({"scheme": "https"}),
-            json!({"host": "h.example.com", "port": 65_535, "path": "/x?y=z", "status": 301}),
+            json!({"host": "h.example.com", "port": 65_535, "path": "/x", "status": 301}),
             json!({"scheme": "http", "status": 308}),
         ];
         if !regex {
@@ -380,7 +383,7 @@ impl Random<'_> {
                 "RegularExpression" => {
                     json!({"name": name, "type": "RegularExpression", "value": r.one(&REGEXES)})
                 }
-                kind => json!({"name": name, "type": kind, "value": r.one(&["a", "50%", "ä b"])}),
+                kind => json!({"name": name, "type": kind, "value": r.one(&["a", "50%", "a b"])}),
             };
         self.some(
             60,
