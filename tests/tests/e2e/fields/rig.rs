@@ -18,34 +18,34 @@ const ZONE: &str = "a";
 
 /// Services, before anything is started.
 #[derive(Debug, Default)]
-pub(super) struct Rig {
+pub(crate) struct Rig {
     services: Vec<(String, Value, Vec<Endpoint>)>,
 }
 
 /// An endpoint of a service.
 #[derive(Debug, Clone)]
-pub(super) struct Instance(Endpoint);
+pub(crate) struct Instance(Endpoint);
 
 /// An Envoy with the services.
 #[derive(Debug)]
-pub(super) struct Running {
-    pub(super) envoy: Envoy,
-    pub(super) beacon: Beacon,
-    pub(super) tower: Tower,
+pub(crate) struct Running {
+    pub(crate) envoy: Envoy,
+    pub(crate) beacon: Beacon,
+    pub(crate) tower: Tower,
     files: EndpointFiles,
 }
 
 impl Instance {
-    pub(super) fn at(address: SocketAddr) -> Self {
+    pub(crate) fn at(address: SocketAddr) -> Self {
         Self(Endpoint::from(address))
     }
 
-    pub(super) fn label(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn label(mut self, name: &str, value: &str) -> Self {
         self.0.labels.insert(name.to_owned(), value.to_owned());
         self
     }
 
-    pub(super) fn zone(mut self, zone: &str) -> Self {
+    pub(crate) fn zone(mut self, zone: &str) -> Self {
         self.0.zone = Some(zone.to_owned());
         self
     }
@@ -53,7 +53,7 @@ impl Instance {
 
 impl Rig {
     /// A service with this `spec`, in YAML, and its instances.
-    pub(super) fn service(mut self, name: &str, spec: &str, instances: &[Instance]) -> Result<Self> {
+    pub(crate) fn service(mut self, name: &str, spec: &str, instances: &[Instance]) -> Result<Self> {
         let spec: Value = serde_saphyr::from_str(spec).with_context(|| spec.to_owned())?;
         let endpoints = instances.iter().map(|instance| instance.0.clone()).collect();
         self.services.push((name.to_owned(), spec, endpoints));
@@ -61,7 +61,7 @@ impl Rig {
     }
 
     /// Starts it all, and returns when the Envoy has accepted everything.
-    pub(super) async fn start(self) -> Result<Running> {
+    pub(crate) async fn start(self) -> Result<Running> {
         let files = EndpointFiles::new()?;
         for (name, _, endpoints) in &self.services {
             files.write(name, endpoints)?;
@@ -92,19 +92,19 @@ impl Rig {
 
 impl Running {
     /// Asks through the egress listener.
-    pub(super) async fn ask(&self, ask: &Ask) -> Result<Reply> {
+    pub(crate) async fn ask(&self, ask: &Ask) -> Result<Reply> {
         ask.send(self.envoy.egress()).await
     }
 
     /// Gives a service another `spec`, in YAML, and returns when it is accepted.
-    pub(super) async fn change(&self, service: &str, spec: &str) -> Result<()> {
+    pub(crate) async fn change(&self, service: &str, spec: &str) -> Result<()> {
         let activation = self.upload(service, &serde_saphyr::from_str(spec)?).await?;
         self.succeeds(&activation).await;
         Ok(())
     }
 
     /// Gives a service other instances.
-    pub(super) fn register(&self, service: &str, instances: &[Instance]) -> Result<()> {
+    pub(crate) fn register(&self, service: &str, instances: &[Instance]) -> Result<()> {
         let endpoints: Vec<_> = instances.iter().map(|instance| instance.0.clone()).collect();
         self.files.write(service, &endpoints)
     }
