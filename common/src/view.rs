@@ -29,7 +29,12 @@ pub mod route;
 pub mod sources;
 mod wire;
 
-use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    net::SocketAddr,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use prost::Message;
@@ -79,10 +84,14 @@ pub struct Composition {
     pub clusters: Layer,
     /// ClusterLoadAssignments. There is one for each cluster, if need be an empty one.
     pub assignments: Layer,
+    /// Those of these clusters that are others for gRPC without a proxy.
+    pub grpc_clusters: Layer,
     /// Pieces of the egress route configuration: a virtual host for each service.
     pub virtual_hosts: Layer,
     /// Those of these pieces that are others for gRPC without a proxy.
     pub grpc_hosts: Layer,
+    /// Logs of the egress listener, serialized, in which services' requests are written about.
+    pub access_logs: Arc<BTreeSet<Bytes>>,
     /// Listeners of services that run on the host, which ask for what they refer to on the aggregated stream.
     pub listeners: Layer,
     /// The route configurations of these listeners.
@@ -157,6 +166,7 @@ impl Composition {
         let layers = |of: &Self| {
             [
                 &of.clusters,
+                &of.grpc_clusters,
                 &of.assignments,
                 &of.virtual_hosts,
                 &of.grpc_hosts,
@@ -173,6 +183,7 @@ impl Composition {
             && layers(self) == layers(other)
             && Arc::ptr_eq(&self.domains, &other.domains)
             && Arc::ptr_eq(&self.held, &other.held)
+            && Arc::ptr_eq(&self.access_logs, &other.access_logs)
     }
 }
 

@@ -199,15 +199,21 @@ impl Beacon {
     /// A new Envoy with a name and an egress port of its own, served by this Beacon: when this
     /// returns, it has all that it waits for at its start.
     pub async fn envoy(&self, mode: Mode) -> Result<Envoy> {
-        self.connect(mode, None).await
+        self.connect(mode, None, 2).await
+    }
+
+    /// The same with one worker. Each balances for itself and counts a little later what others do, so that
+    /// exact counts take one.
+    pub async fn envoy_of_one_worker(&self, mode: Mode) -> Result<Envoy> {
+        self.connect(mode, None, 1).await
     }
 
     /// The same, but it connects to the Beacon's Unix socket.
     pub async fn envoy_at(&self, socket: &Path, mode: Mode) -> Result<Envoy> {
-        self.connect(mode, Some(socket.to_owned())).await
+        self.connect(mode, Some(socket.to_owned()), 2).await
     }
 
-    async fn connect(&self, mode: Mode, socket: Option<PathBuf>) -> Result<Envoy> {
+    async fn connect(&self, mode: Mode, socket: Option<PathBuf>, workers: u8) -> Result<Envoy> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let node_id = format!("envoy-{number}-{}", mode.name());
@@ -215,7 +221,7 @@ impl Beacon {
         let egress_port = Some(free_port());
         let options = BootstrapOptions { mode, node_id, socket, egress_port };
         let bootstrap = self.bootstrap(&options).await?;
-        let envoy = Envoy::start(&options.node_id, &bootstrap, egress_port).await?;
+        let envoy = Envoy::start_with_workers(&options.node_id, &bootstrap, egress_port, workers).await?;
         envoy.wait_ready(SERVED).await?;
         Ok(envoy)
     }

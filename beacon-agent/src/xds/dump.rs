@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn what_is_composed_can_be_read() {
         let endpoint = v1::Endpoint { address: "10.0.0.1".into(), port: 80, ..Default::default() };
-        let egress = listener::egress(&NodeView::new("127.0.0.1:5875".parse().unwrap()));
+        let egress = listener::egress(&NodeView::new("127.0.0.1:5875".parse().unwrap()), &Default::default());
         let read = |kind, resource: &XdsResource| content(kind, resource).unwrap().to_string();
         assert_eq!(
             read(ResourceType::Endpoint, &assignment("web", [endpoint].iter())),

@@ -48,8 +48,8 @@ pub(super) struct Offer {
     pieces: Pieces,
     /// Instead of the listener and routes for everything, if the client is gRPC.
     targets: Option<Targets>,
-    /// It is connected by a socket of this host.
-    local: bool,
+    /// What it is.
+    node: NodeView,
     /// Whose listeners it has; `None`: of all services that run on the host.
     workloads: Option<Arc<[Workload]>>,
     /// Some pieces are waiting, or it is not known.
@@ -62,7 +62,7 @@ pub(super) struct Offer {
 impl Offer {
     /// For a client with this view.
     pub(super) fn new(node: &NodeView, composition: &Composition) -> Self {
-        let egress = view::listener::egress(node);
+        let egress = view::listener::egress(node, &composition.access_logs);
         let mut offer = Self {
             composition: composition.clone(),
             clusters: composition.clusters.clone(),
@@ -79,13 +79,14 @@ impl Offer {
                 ClientKind::Envoy => None,
                 ClientKind::Grpc => Some(Targets::default()),
             },
-            local: node.local,
+            node: node.clone(),
             workloads: node.workloads.clone(),
             pieces_waiting: true,
             listeners_waiting: true,
             routes_waiting: true,
         };
         offer.own_listeners = offer.listeners_for_client();
+        offer.merge_retired();
         offer
     }
 
@@ -108,7 +109,7 @@ impl Offer {
             ResourceType::Endpoint => &self.assignments,
             ResourceType::Listener => &self.listeners,
             ResourceType::Route => &self.routes,
-            ResourceType::Secret if self.local => &self.composition.socket_secrets,
+            ResourceType::Secret if self.node.local => &self.composition.socket_secrets,
             ResourceType::Secret => &self.composition.secrets,
             ResourceType::Runtime => &self.composition.runtimes,
             ResourceType::Extension => &self.composition.extensions,
@@ -164,7 +165,8 @@ impl Offer {
     /// client's listeners and their routes refer to.
     pub(super) fn update(&mut self, new: &Composition, referred: impl FnOnce() -> BTreeSet<Arc<str>>) {
         let old = std::mem::replace(&mut self.composition, new.clone());
-        let clusters = !Arc::ptr_eq(&old.clusters, &new.clusters);
+        let clusters = !Arc::ptr_eq(&old.clusters, &new.clusters)
+            || !Arc::ptr_eq(&old.grpc_clusters, &new.grpc_clusters);
         if clusters {
             let gone = old.clusters.iter().filter(|(name, _)| !new.clusters.contains_key(*name));
             let gone: Vec<(&Arc<str>, &XdsResource)> = gone.collect();
@@ -182,6 +184,10 @@ impl Offer {
         }
         self.pieces_waiting |= clusters || !Arc::ptr_eq(&old.virtual_hosts, &new.virtual_hosts);
         self.routes_waiting |= !Arc::ptr_eq(&old.route_configs, &new.route_configs);
+        if !Arc::ptr_eq(&old.access_logs, &new.access_logs) {
+            self.egress = view::listener::egress(&self.node, &new.access_logs);
+            self.listeners_waiting = true;
+        }
         if !Arc::ptr_eq(&old.listeners, &new.listeners) {
             self.own_listeners = self.listeners_for_client();
             self.listeners_waiting = true;

@@ -17,12 +17,13 @@ use tower_proto::{
                 socket_address::PortSpecifier,
             },
             endpoint::v3::{
-                ClusterLoadAssignment, Endpoint, LbEndpoint, LocalityLbEndpoints, lb_endpoint::HostIdentifier,
+                ClusterLoadAssignment, Endpoint, LbEndpoint, LocalityLbEndpoints,
+                cluster_load_assignment::Policy, lb_endpoint::HostIdentifier,
             },
         },
         google::protobuf::{Struct, UInt32Value, Value, value::Kind},
     },
-    v1,
+    v1::{self, cluster_part::Share},
 };
 
 use super::{XdsResource, release::Endpoints};
@@ -83,20 +84,28 @@ pub(super) fn assemble<'a>(
         usable
             .entry((ip, port))
             .and_modify(|held| {
-                if preference(health(endpoint)) < preference(health(held)) {
+                let preference = |of: &v1::Endpoint| preference(health(of, weight(of)));
+                if preference(endpoint) < preference(held) {
                     *held = endpoint;
                 }
             })
             .or_insert(endpoint);
     }
-    let scale = weight_scale(usable.values().map(|endpoint| weight(endpoint)));
+    let shares = wanted.map_or(&[][..], |wanted| &wanted.shares);
+    let weights = weights(&usable.values().copied().collect::<Vec<_>>(), shares);
+    let scale = weight_scale(weights.iter().copied());
     let ranked = wanted.is_some_and(|wanted| wanted.ranked);
     let mut localities: BTreeMap<(u32, [&str; 3]), Vec<LbEndpoint>> = BTreeMap::new();
-    for ((ip, port), endpoint) in &usable {
+    for (((ip, port), endpoint), weight) in usable.iter().zip(&weights) {
         let locality = endpoint.locality.as_ref();
         let locality = locality.map_or([""; 3], |l| [&l.region, &l.zone, &l.sub_zone]);
         let rank = if ranked { rank(locality, node) } else { 0 };
-        localities.entry((rank, locality)).or_default().push(lb_endpoint(*ip, *port, endpoint, scale));
+        localities.entry((rank, locality)).or_default().push(lb_endpoint(
+            *ip,
+            *port,
+            endpoint,
+            (*weight, scale),
+        ));
     }
     // gRPC rejects priorities with gaps.
     let ranks: BTreeSet<u32> = localities.keys().map(|(rank, _)| *rank).collect();
@@ -105,9 +114,14 @@ pub(super) fn assemble<'a>(
     let assignment = ClusterLoadAssignment {
         cluster_name: cluster.to_owned(),
         endpoints: localities.into_iter().map(group).collect(),
+        policy: wanted.filter(|wanted| wanted.overprovisioning > 0).map(|wanted| Policy {
+            overprovisioning_factor: Some(UInt32Value { value: wanted.overprovisioning }),
+            ..Default::default()
+        }),
         ..Default::default()
     };
-    let in_service = usable.values().any(|endpoint| preference(health(endpoint)) < OUT_OF_SERVICE);
+    let mut weighed = usable.values().zip(&weights);
+    let in_service = weighed.any(|(endpoint, weight)| is_in_service(endpoint, *weight));
     Assembled { resource: XdsResource::new(cluster, &assignment), in_service }
 }
 
@@ -148,8 +162,8 @@ fn rank([region, zone, _]: [&str; 3], node: &NodeFacts) -> u32 {
 
 /// How Envoy is told about an endpoint's state. One without weight gets no new requests, which is what
 /// draining means; Envoy refuses the weight 0.
-fn health(endpoint: &v1::Endpoint) -> HealthStatus {
-    if weight(endpoint) <= 0.0 {
+fn health(endpoint: &v1::Endpoint, weight: f64) -> HealthStatus {
+    if weight <= 0.0 {
         return HealthStatus::Draining;
     }
     match endpoint.state() {
@@ -172,6 +186,37 @@ fn preference(status: HealthStatus) -> u8 {
     }
 }
 
+fn is_in_service(endpoint: &v1::Endpoint, weight: f64) -> bool {
+    preference(health(endpoint, weight)) < OUT_OF_SERVICE
+}
+
+/// What each endpoint gets: by its weight, or, of the share that it belongs to, its part.
+fn weights(endpoints: &[&v1::Endpoint], shares: &[Share]) -> Vec<f64> {
+    let own = || endpoints.iter().map(|endpoint| weight(endpoint)).collect();
+    let fits = |endpoint: &v1::Endpoint, share: &Share| {
+        share.labels.iter().all(|(key, value)| endpoint.labels.get(key) == Some(value))
+    };
+    let share_of = |endpoint: &v1::Endpoint| shares.iter().position(|share| fits(endpoint, share));
+    let members: Vec<Option<usize>> = endpoints.iter().map(|endpoint| share_of(endpoint)).collect();
+    let mut totals = vec![0.0; shares.len()];
+    for (endpoint, share) in endpoints.iter().zip(&members) {
+        if let Some(share) = share.filter(|_| is_in_service(endpoint, weight(endpoint))) {
+            totals[share] += weight(endpoint);
+        }
+    }
+    if !totals.iter().zip(shares).any(|(total, share)| *total > 0.0 && share.weight > 0) {
+        return own();
+    }
+    let part = |(endpoint, share): (&&v1::Endpoint, &Option<usize>)| match share {
+        Some(share) if totals[*share] > 0.0 => {
+            weight(endpoint) / totals[*share] * f64::from(shares[*share].weight)
+        }
+        // Nobody else of its share is in service either.
+        Some(_) | None => 0.0,
+    };
+    endpoints.iter().zip(&members).map(part).collect()
+}
+
 fn weight(endpoint: &v1::Endpoint) -> f64 {
     // A number that is none is as good as none at all.
     endpoint.weight.filter(|weight| weight.is_finite()).unwrap_or(1.0)
@@ -186,7 +231,7 @@ fn weight_scale(weights: impl Iterator<Item = f64> + Clone) -> f64 {
     if total * scale + count > MAX_TOTAL_WEIGHT { (MAX_TOTAL_WEIGHT - count) / total } else { scale }
 }
 
-fn lb_endpoint(ip: IpAddr, port: u16, endpoint: &v1::Endpoint, scale: f64) -> LbEndpoint {
+fn lb_endpoint(ip: IpAddr, port: u16, endpoint: &v1::Endpoint, (weight, scale): (f64, f64)) -> LbEndpoint {
     let address = SocketAddress {
         address: ip.to_string(),
         port_specifier: Some(PortSpecifier::PortValue(port.into())),
@@ -194,13 +239,13 @@ fn lb_endpoint(ip: IpAddr, port: u16, endpoint: &v1::Endpoint, scale: f64) -> Lb
     };
     let address = Address { address: Some(address::Address::SocketAddress(address)) };
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and u32::MAX")]
-    let scaled = (weight(endpoint) * scale).round().max(1.0) as u32;
+    let scaled = (weight * scale).round().max(1.0) as u32;
     LbEndpoint {
         host_identifier: Some(HostIdentifier::Endpoint(Endpoint {
             address: Some(address),
             ..Default::default()
         })),
-        health_status: health(endpoint).into(),
+        health_status: health(endpoint, weight).into(),
         load_balancing_weight: Some(UInt32Value { value: scaled }),
         metadata: metadata(endpoint),
     }

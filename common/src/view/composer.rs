@@ -21,7 +21,7 @@ use tower_proto::v1;
 pub use self::assigned::evaluate;
 use self::{
     assigned::{Assigned, Before, decide},
-    layers::{Index, Names, drop_others, set},
+    layers::{Counted, Index, Names, drop_others, set},
 };
 use super::{
     Composition, XdsResource,
@@ -55,6 +55,8 @@ pub struct Composer {
     weighed: Index,
     /// Services that are called by this host's own otherwise than they say.
     called: Index,
+    /// The logs that services have.
+    logs: Counted,
 }
 
 /// What an update has found to be done.
@@ -166,6 +168,11 @@ impl Composer {
             hosts.flat_map(|host| host.weighed.iter().cloned()).collect()
         };
         self.weighed.change(service, &weighed(&before), &weighed(&now));
+        let log = |release: &Option<Arc<Release>>| release.as_ref()?.host.as_ref()?.access_log.clone();
+        if self.logs.change(log(&before), log(&now)) {
+            self.composition.access_logs = self.logs.all();
+            work.changed = true;
+        }
         if self.node.runs(service) {
             let called = |release: &Option<Arc<Release>>| -> BTreeSet<Arc<str>> {
                 let parts = release.iter().flat_map(|release| &release.dependencies);
@@ -228,6 +235,7 @@ impl Composer {
             let name = &cluster.resource.name;
             names.clusters.insert(name.clone());
             self.set_cluster(name, cluster.resource.clone(), work);
+            work.changed |= set(&mut self.composition.grpc_clusters, name, cluster.grpc.clone());
             if let Some(wanted) = &cluster.endpoints {
                 names.assignments.insert(name.clone());
                 let all = endpoints.of(store, &self.scope, &wanted.of);
@@ -255,7 +263,13 @@ impl Composer {
     fn keep_names(&mut self, service: &Arc<str>, now: Names, of_release: bool, work: &mut Work) {
         let before = self.names.remove(service).unwrap_or_else(|| Names::of_default(service));
         let composition = &mut self.composition;
+        if !of_release {
+            now.clusters
+                .iter()
+                .for_each(|name| work.changed |= set(&mut composition.grpc_clusters, name, None));
+        }
         work.changed |= drop_others(&mut composition.clusters, &before.clusters, &now.clusters)
+            | drop_others(&mut composition.grpc_clusters, &before.clusters, &now.clusters)
             | drop_others(&mut composition.assignments, &before.assignments, &now.assignments)
             | drop_others(&mut composition.listeners, &before.listeners, &now.listeners)
             | drop_others(&mut composition.route_configs, &before.routes, &now.routes)

@@ -1,8 +1,13 @@
 //! The egress listener.
 
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use prost::Message;
 use tower_proto::envoy::{
     envoy::{
         config::{
+            accesslog::v3::AccessLog,
             core::{
                 self,
                 v3::{
@@ -31,7 +36,8 @@ use tower_proto::envoy::{
 use super::{BEACON, ConfigSource, EGRESS, NodeView, XdsResource, any};
 
 /// The listener for calls that leave the host. It speaks HTTP/1.1 and HTTP/2, and takes its routes by RDS.
-pub fn egress(node: &NodeView) -> XdsResource {
+/// `logs`: serialized, those of the services that are called.
+pub fn egress(node: &NodeView, logs: &BTreeSet<Bytes>) -> XdsResource {
     // Without a limit of its own it does nothing, until a route has one. It is there always, because a filter
     // that is added later changes the listener, and that cuts connections. So will be those for cors, fault
     // and ratelimit, once routes can have such settings.
@@ -54,6 +60,8 @@ pub fn egress(node: &NodeView) -> XdsResource {
         http_filters: filters.map(filter).into(),
         // A stream may be quiet for as long as its ends like; Envoy's default cuts it after five minutes.
         stream_idle_timeout: Some(Duration::default()),
+        // One for each form of lines and file. Which requests are in it, routes say.
+        access_log: logs.iter().filter_map(|log| AccessLog::decode(log.clone()).ok()).collect(),
         // The caller sees the headers of the service that it called.
         server_header_transformation: ServerHeaderTransformation::PassThrough.into(),
         ..Default::default()

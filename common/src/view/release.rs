@@ -13,6 +13,7 @@ use prost::Message;
 use tower_proto::{
     envoy::envoy::{
         config::{
+            accesslog::v3::AccessLog,
             cluster::v3::{
                 Cluster,
                 cluster::{ClusterDiscoveryType, DiscoveryType},
@@ -23,7 +24,7 @@ use tower_proto::{
         },
         extensions::transport_sockets::tls::v3::{Secret, secret},
     },
-    v1,
+    v1::{self, cluster_part::Share},
 };
 
 use super::{
@@ -78,18 +79,24 @@ pub(super) enum Side {
 pub(super) struct ReleaseCluster {
     pub(super) side: Side,
     pub(super) resource: XdsResource,
+    /// For gRPC without a proxy, where it differs.
+    pub(super) grpc: Option<XdsResource>,
     /// `None`: it brings its own.
     pub(super) endpoints: Option<Endpoints>,
 }
 
 /// Which endpoints are in a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Endpoints {
     pub(super) of: Arc<str>,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) port_name: String,
     /// They are ranked by where the host is.
     pub(super) ranked: bool,
+    /// When a rank overflows, in percent; 0 is as the client thinks.
+    pub(super) overprovisioning: u32,
+    /// How they divide what comes; none is by their weights.
+    pub(super) shares: Vec<Share>,
 }
 
 /// The routes to a service, without domains.
@@ -98,6 +105,8 @@ pub(super) struct Host {
     pub(super) body: Bytes,
     /// For gRPC without a proxy, where it differs.
     pub(super) grpc: Option<Bytes>,
+    /// The log of the egress listener that its routes name, if there is one.
+    pub(super) access_log: Option<Bytes>,
     /// The clusters between which traffic is divided by weights.
     pub(super) weighed: BTreeSet<Arc<str>>,
     pub(super) refers: Arc<References>,
@@ -186,6 +195,8 @@ impl Release {
                     Ok(v1::cluster_part::Failover::Zone) => true,
                     Err(_) => return Err(format!("failover {} is not known to this build", part.failover)),
                 },
+                overprovisioning: part.overprovisioning_percent,
+                shares: part.shares,
             }),
         };
         claim(
@@ -194,13 +205,21 @@ impl Release {
             self.clusters.iter().map(|held| &held.resource),
         )?;
         let references = References::of_cluster(&cluster).map_err(unreadable)?;
-        let body =
-            sources::fill_cluster(&part.cluster, ConfigSource::Aggregated, by_eds).map_err(unreadable)?;
-        let mut resource = XdsResource::from_body(cluster.name.into(), body.into());
+        let filled = |body: &[u8]| -> Result<XdsResource, String> {
+            let body = sources::fill_cluster(body, ConfigSource::Aggregated, by_eds).map_err(unreadable)?;
+            Ok(XdsResource::from_body(cluster.name.as_str().into(), body.into()))
+        };
+        let grpc = (!part.grpc.is_empty()).then_some(&part.grpc);
+        if grpc.map(|body| decode::<Cluster>(body)).transpose()?.is_some_and(|grpc| grpc.name != cluster.name)
+        {
+            return Err("for gRPC it has another name".into());
+        }
+        let grpc = grpc.map(|body| filled(body)).transpose()?;
+        let mut resource = filled(&part.cluster)?;
         if references != References::default() {
             resource.refers = Some(Arc::new(references));
         }
-        self.clusters.push(ReleaseCluster { side, resource, endpoints });
+        self.clusters.push(ReleaseCluster { side, resource, grpc, endpoints });
         Ok(())
     }
 
@@ -218,9 +237,13 @@ impl Release {
                 if let Some(grpc) = &grpc {
                     decode::<VirtualHost>(grpc)?;
                 }
+                let access_log = (!part.access_log.is_empty()).then_some(part.access_log);
+                if let Some(log) = &access_log {
+                    decode::<AccessLog>(log)?;
+                }
                 let weighed = piece::weighed(&host);
                 let refers = Arc::new(References::of_virtual_host(&host));
-                self.host = Some(Host { body: part.virtual_host, grpc, weighed, refers });
+                self.host = Some(Host { body: part.virtual_host, grpc, access_log, weighed, refers });
             }
             Side::Own => {
                 let name = part.route_config.as_str();

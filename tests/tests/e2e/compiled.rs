@@ -4,17 +4,40 @@
 mod composed;
 mod random;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail};
 use rand::{SeedableRng, rngs::StdRng};
-use tower_common::document::{Document, Effective};
+use tower_common::document::{Document, Effective, Severity, World, check, model::Outbound};
 use tower_server::compile::compile;
-use tower_tests::{Envoy, rounds};
+use tower_tests::{Authority, Envoy, ports, rounds};
 
-use self::composed::{Service, bootstrap};
-use crate::support::seed;
+use self::{
+    composed::{Service, bootstrap},
+    random::Files,
+};
+use crate::{fields::rig::Rig, support::seed};
+
+/// How many documents one Envoy serves at a time.
+const TOGETHER: usize = 8;
 
 /// How many documents one Envoy looks at.
 const AT_ONCE: usize = 100;
+
+/// So that nothing is shown about documents which nobody could upload.
+#[test]
+fn random_documents_are_accepted_by_the_checks() {
+    let mut rng = StdRng::seed_from_u64(seed());
+    let mut refused = BTreeSet::new();
+    for number in 0..rounds(200, 2000) {
+        let document = random::document(&mut rng, number);
+        let effective = Effective { document, ..Effective::default() };
+        let findings = check(&effective, &World::unknown()).into_iter();
+        let errors = findings.filter(|finding| finding.severity == Severity::Error);
+        refused.extend(errors.map(|finding| finding.to_string()));
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
 
 #[tokio::test]
 async fn envoy_refuses_nothing_that_documents_lead_to() -> Result<()> {
@@ -24,6 +47,28 @@ async fn envoy_refuses_nothing_that_documents_lead_to() -> Result<()> {
         if let Err(error) = accepted(batch).await {
             return Err(error.context(culprit(batch).await));
         }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_running_envoy_takes_all_of_it() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let issued = Authority::new("mesh")?.issue(folder.path(), &["web"])?;
+    let path = |name: &str| issued.path(name).display().to_string();
+    let files = Files { certificate: path("cert.pem"), key: path("key.pem"), authority: path("ca.pem") };
+    let mut rng = StdRng::seed_from_u64(seed());
+    let mut numbers = 0..rounds(8, 200);
+    while !numbers.is_empty() {
+        let mut rig = Rig::default();
+        for number in numbers.by_ref().take(TOGETHER) {
+            let mut document = random::with(&mut rng, number, &files, &mut ports::free_port);
+            // What a service may call depends on what that is.
+            document.spec.outbound = Outbound::default();
+            let name = document.metadata.name;
+            rig = rig.service(&name, &serde_json::to_string(&document.spec)?, &[])?;
+        }
+        rig.start().await?;
     }
     Ok(())
 }

@@ -9,6 +9,6 @@ mod limits;
 mod logs;
 mod matching;
 mod patience;
-mod rig;
+pub(crate) mod rig;
 mod secured;
 mod splitting;

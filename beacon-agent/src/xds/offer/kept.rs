@@ -28,6 +28,11 @@ impl Offer {
 
     pub(super) fn merge_retired(&mut self) {
         self.clusters = self.composition.clusters.clone();
+        if self.targets.is_some() && !self.composition.grpc_clusters.is_empty() {
+            let own = self.composition.grpc_clusters.iter();
+            Arc::make_mut(&mut self.clusters)
+                .extend(own.map(|(name, cluster)| (name.clone(), cluster.clone())));
+        }
         if !self.retired.is_empty() {
             let clusters = Arc::make_mut(&mut self.clusters);
             clusters.extend(self.retired.iter().map(|(name, (cluster, _))| (name.clone(), cluster.clone())));

@@ -73,10 +73,14 @@ impl<P: Protocol> Session<P> {
         }
     }
 
-    /// The version that the client is to have. Of a secret a file may say something else than the release.
+    /// The version that the client is to have. Of a secret a file may say something else than the release, and
+    /// gRPC has clusters of its own.
     fn version_of(&self, part: &Part) -> Version {
         let served = match part.kind {
             PartKind::Secret => self.offer.layer(ResourceType::Secret).get(&part.name),
+            PartKind::Cluster if self.offer.targets().is_some() => {
+                self.offer.layer(ResourceType::Cluster).get(&part.name)
+            }
             PartKind::Cluster | PartKind::Piece | PartKind::Listener | PartKind::Routes => None,
         };
         served.map_or(part.version, |resource| resource.version)

@@ -75,7 +75,14 @@ fn labelled(port: u32, labels: &[(&str, &str)]) -> v1::Endpoint {
 }
 
 fn wanted() -> Endpoints {
-    Endpoints { of: "web".into(), labels: BTreeMap::new(), port_name: String::new(), ranked: false }
+    Endpoints {
+        of: "web".into(),
+        labels: BTreeMap::new(),
+        port_name: String::new(),
+        ranked: false,
+        overprovisioning: 0,
+        shares: Vec::new(),
+    }
 }
 
 fn ports(assignment: &ClusterLoadAssignment) -> Vec<u32> {
@@ -179,4 +186,59 @@ proptest! {
         let sum = weights(&values).iter().map(|(weight, _)| u64::from(*weight)).sum::<u64>();
         prop_assert!(sum <= u64::from(u32::MAX));
     }
+}
+
+fn share(labels: &[(&str, &str)], weight: u32) -> Share {
+    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    Share { labels, weight }
+}
+
+/// Ports and weights of those that get something.
+fn divided(endpoints: &[v1::Endpoint], shares: &[Share]) -> Vec<(u32, u32)> {
+    let wanted = Endpoints { shares: shares.to_vec(), ..wanted() };
+    let assembled = assemble("db", endpoints.iter(), Some(&wanted), &NodeFacts::default());
+    let assignment = ClusterLoadAssignment::decode(assembled.resource.body).unwrap();
+    let hosts = assignment.endpoints.iter().flat_map(|group| &group.lb_endpoints);
+    let weights = hosts.map(|host| (host.health_status(), host.load_balancing_weight.unwrap().value));
+    let found = ports(&assignment).into_iter().zip(weights);
+    found
+        .filter(|(_, (health, _))| *health == HealthStatus::Unknown)
+        .map(|(port, (_, w))| (port, w))
+        .collect()
+}
+
+#[test]
+fn shares_divide_what_comes_whatever_the_number_of_endpoints() {
+    let (stable, canary): (&[_], &[_]) = (&[("release", "stable")], &[("release", "canary")]);
+    let all = [labelled(1, stable), labelled(2, stable), labelled(3, canary), labelled(4, &[])];
+    let split = |stable_weight, canary_weight| [share(stable, stable_weight), share(canary, canary_weight)];
+    assert_eq!(divided(&all, &split(90, 10)), [(1, 45), (2, 45), (3, 10)]);
+    assert_eq!(divided(&all, &split(1, 1)), [(1, 500), (2, 500), (3, 1000)], "in thousandths");
+    assert_eq!(divided(&all, &split(1, 0)), [(1, 500), (2, 500)]);
+    assert_eq!(
+        divided(&all[..2], &split(90, 10)),
+        [(1, 45), (2, 45)],
+        "a share without endpoints is no loss"
+    );
+    assert_eq!(divided(&all[..2], &split(0, 1)), [(1, 1), (2, 1)], "somebody has to answer");
+    assert_eq!(divided(&all[3..], &split(1, 1)), [(4, 1)]);
+    let rest = [share(canary, 50), share(&[], 50)];
+    assert_eq!(divided(&all[1..], &rest), [(2, 25), (3, 50), (4, 25)], "the first share that it fits");
+    let weighed = v1::Endpoint { weight: Some(3.0), ..labelled(5, stable) };
+    assert_eq!(
+        divided(&[all[0].clone(), weighed, all[2].clone()], &split(80, 20)),
+        [(1, 20), (3, 20), (5, 60)]
+    );
+}
+
+#[test]
+fn a_rank_bears_what_the_release_says() {
+    let factor = |overprovisioning| {
+        let wanted = Endpoints { overprovisioning, ..wanted() };
+        let endpoints = [endpoint("10.0.0.1", 1)];
+        let assembled = assemble("web", endpoints.iter(), Some(&wanted), &NodeFacts::default());
+        let assignment = ClusterLoadAssignment::decode(assembled.resource.body).unwrap();
+        assignment.policy.map(|policy| policy.overprovisioning_factor.unwrap().value)
+    };
+    assert_eq!((factor(143), factor(0)), (Some(143), None));
 }

@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use bytes::Bytes;
+
 use crate::view::{Layer, XdsResource};
 
 /// The names that one service has in the layers of a composition.
@@ -69,5 +71,40 @@ impl Index {
         for new in now.difference(before) {
             self.dependents.entry(new.clone()).or_default().insert(who.clone());
         }
+    }
+}
+
+/// Things of which several services may have the same.
+#[derive(Debug, Default)]
+pub(super) struct Counted(BTreeMap<Bytes, usize>);
+
+impl Counted {
+    /// Notes what a service has now, which had something else before. Returns whether that changes what there
+    /// is.
+    pub(super) fn change(&mut self, before: Option<Bytes>, now: Option<Bytes>) -> bool {
+        if before == now {
+            return false;
+        }
+        let mut changed = false;
+        if let Some(now) = now {
+            let count = self.0.entry(now).or_default();
+            *count += 1;
+            changed |= *count == 1;
+        }
+        if let Some(before) = before
+            && let Some(count) = self.0.get_mut(&before)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(&before);
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// All that there is.
+    pub(super) fn all(&self) -> Arc<BTreeSet<Bytes>> {
+        Arc::new(self.0.keys().cloned().collect())
     }
 }

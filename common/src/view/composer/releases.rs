@@ -5,6 +5,7 @@ use std::sync::Arc;
 use prost::Message;
 use tower_proto::{
     envoy::envoy::config::{
+        accesslog::v3::AccessLog,
         cluster::v3::Cluster,
         core::v3::config_source::ConfigSourceSpecifier,
         route::v3::{RouteConfiguration, VirtualHost, route_action::ClusterSpecifier},
@@ -390,6 +391,52 @@ fn grpc_has_other_routes_if_the_release_says_so() {
     assert_ne!(grpc, world.host("web"));
     world.remove(&assignment("web", &[], "r1"));
     assert!(world.composition().grpc_hosts.is_empty());
+}
+
+#[test]
+fn grpc_has_other_clusters_if_the_release_says_so() {
+    let mut body = v1::ClusterPart::decode(cluster("r1", "web", "web", &[]).body().clone()).unwrap();
+    let envoys = Cluster::decode(body.cluster.clone()).unwrap();
+    body.grpc = Cluster { alt_stat_name: "grpc".into(), ..envoys.clone() }.encode_to_vec().into();
+    let mut world = World::new();
+    let release = [part(v1::Kind::Cluster, "web", "r1/web", &body), routes("r1", "web", &[("web", 1)])];
+    world.add_all(release.into_iter().chain([assignment("web", &[], "r1")]));
+    let composition = world.composition();
+    let grpc = Cluster::decode(composition.grpc_clusters["web"].body.clone()).unwrap();
+    assert_eq!((grpc.alt_stat_name.as_str(), grpc.eds_cluster_config.is_some()), ("grpc", true));
+    assert_ne!(composition.clusters["web"], composition.grpc_clusters["web"]);
+    world.add(service("web", 1));
+    world.remove(&assignment("web", &[], "r1"));
+    assert!(world.composition().grpc_clusters.is_empty() && world.clusters() == ["web"]);
+    body.grpc = Cluster { name: "other".into(), ..envoys }.encode_to_vec().into();
+    world.add_all([part(v1::Kind::Cluster, "web", "r1/web", &body), assignment("web", &[], "r1")]);
+    assert!(world.held("web").problem.as_ref().is_some_and(|problem| problem.contains("another name")));
+}
+
+#[test]
+fn services_of_one_log_have_it_together() {
+    let log = |name: &str| AccessLog { name: name.into(), ..Default::default() }.encode_to_vec();
+    let logged = |service: &str, name: &str| {
+        let body = v1::VirtualHostPart {
+            virtual_host: virtual_host(&[(service, 1)]).encode_to_vec().into(),
+            side: v1::Side::Callers.into(),
+            access_log: log(name).into(),
+            ..Default::default()
+        };
+        let host = part(v1::Kind::VirtualHost, service, "r1/callers", &body);
+        [cluster("r1", service, service, &[]), host, assignment(service, &[], "r1")]
+    };
+    let mut world = World::new();
+    let logs = |world: &World| world.composition().access_logs.clone();
+    world.add_all(logged("web", "a").into_iter().chain(logged("api", "a")));
+    let both = logs(&world);
+    assert_eq!(both.iter().map(|log| log.to_vec()).collect::<Vec<_>>(), [log("a")]);
+    world.remove(&assignment("web", &[], "r1"));
+    assert!(Arc::ptr_eq(&logs(&world), &both), "the other one still has it");
+    world.add_all(logged("web", "b"));
+    assert_eq!(logs(&world).len(), 2);
+    world.remove_all(&[assignment("web", &[], "r1"), assignment("api", &[], "r1")]);
+    assert!(logs(&world).is_empty());
 }
 
 #[test]

@@ -65,7 +65,7 @@ pub(super) fn bootstrap(services: &[Service]) -> Result<Vec<u8>> {
     let egress = route::compose(composition.virtual_hosts.values());
     let view = NodeView::new(([127, 0, 0, 1], 1).into());
     let mut listeners = decode(composition.listeners.values())?;
-    listeners.push(Listener::decode(listener::egress(&view).body)?);
+    listeners.push(Listener::decode(listener::egress(&view, &composition.access_logs).body)?);
     let routes: Vec<RouteConfiguration> = decode(composition.route_configs.values().chain([&egress]))?;
     for (number, routes) in (0..).zip(routes) {
         listeners.push(with(routes, ROUTES_FROM + number));

@@ -4,20 +4,55 @@ use rand::{Rng, rngs::StdRng, seq::IndexedRandom};
 use serde_json::{Map, Value, json};
 use tower_common::document::Document;
 
+/// Where files are that documents name. Envoy's validation looks whether they are there, and not what is in
+/// them.
+#[derive(Debug, Clone)]
+pub(super) struct Files {
+    pub(super) certificate: String,
+    pub(super) key: String,
+    pub(super) authority: String,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        let nothing = || "/dev/null".to_owned();
+        Self { certificate: nothing(), key: nothing(), authority: nothing() }
+    }
+}
+
 /// A document of the service `sNUMBER`, whose ports no other has.
 pub(super) fn document(rng: &mut StdRng, number: usize) -> Document {
-    let mut random = Random { rng, port: 10_000 + u16::try_from(number * 9).expect("few documents") };
+    let mut port = 10_000 + u16::try_from(number * 9).expect("few documents");
+    let mut ports = || {
+        port += 1;
+        port
+    };
+    with(rng, number, &Files::default(), &mut ports)
+}
+
+/// The same with these files and ports.
+pub(super) fn with(
+    rng: &mut StdRng,
+    number: usize,
+    files: &Files,
+    ports: &mut dyn FnMut() -> u16,
+) -> Document {
+    let budget = [0.01, 20.0, 100.0].choose(rng).copied().unwrap_or_default();
+    let mut random = Random { rng, budget, files, ports };
     let json = random.document(&format!("s{number}"));
     serde_json::from_value(json.clone()).unwrap_or_else(|error| panic!("{error}: {json:#}"))
 }
 
 struct Random<'a> {
     rng: &'a mut StdRng,
-    port: u16,
+    /// The retry budget, which is the service's.
+    budget: f64,
+    files: &'a Files,
+    ports: &'a mut dyn FnMut() -> u16,
 }
 
 const SUBSETS: [&str; 3] = ["stable", "canary", "x-1"];
-const PATHS: [&str; 6] = ["/", "/a", "/rank/", "/v1.0/a-b_c", "/a%20b", "/täst"];
+const PATHS: [&str; 6] = ["/", "/a", "/rank", "/v1.0/a-b_c", "/a%20b", "/~x"];
 const REGEXES: [&str; 5] = ["/v[0-9]+(/.*)?", "/(a|b)/c", "/x{1,20}", ".*", "/[^/]+/y?"];
 
 impl Random<'_> {
@@ -34,8 +69,11 @@ impl Random<'_> {
     }
 
     fn port(&mut self) -> u16 {
-        self.port += 1;
-        self.port
+        (self.ports)()
+    }
+
+    fn certificate(&self) -> Value {
+        json!({"certificateFile": self.files.certificate, "privateKeyFile": self.files.key})
     }
 
     /// Each field with this chance.
@@ -203,11 +241,11 @@ impl Random<'_> {
             return json!({ "mode": mode });
         }
         let mut tls = json!({
-            "mode": mode, "caFile": FILES.1, "identities": ["spiffe://mesh/web", "web.internal"],
+            "mode": mode, "caFile": self.files.authority, "identities": ["spiffe://mesh/web", "web.internal"],
             "minVersion": self.one(&["TLSv1_2", "TLSv1_3"]),
         });
         if self.chance(50) {
-            tls["certificate"] = certificate();
+            tls["certificate"] = self.certificate();
             tls["serverName"] = json!("web.internal");
         }
         tls
@@ -244,13 +282,14 @@ impl Random<'_> {
             "accessLog": self.log(),
         });
         let mode = self.one(&["off", "permissive", "strict"]);
-        inbound["tls"] = json!({"mode": mode, "certificate": certificate(), "clientCaFile": FILES.1});
+        inbound["tls"] =
+            json!({"mode": mode, "certificate": self.certificate(), "clientCaFile": self.files.authority});
         if is_http {
             inbound["routes"] = self.routes(false);
         }
         if self.chance(60) {
             inbound["allowedCallers"] = json!({"mode": self.one(&["enforce", "shadow"]), "rules": [
-                {"name": "a", "identities": ["spiffe://mesh/a", "spiffe://mesh/b/*"]},
+                {"name": "a", "identities": if mode == "off" { json!([]) } else { json!(["spiffe://mesh/a", "spiffe://mesh/b/*"]) }},
                 {"name": "b", "addresses": ["10.0.0.0/8", "::1", "192.0.2.1"], "methods": ["GET", "PATCH"]},
                 {"name": "c", "paths": [self.path(), self.path()]},
             ]});
@@ -348,7 +387,7 @@ impl Random<'_> {
                             json!(["cancelled", "unavailable"]),
                         ])
                     }),
-                    ("budgetPercent", &mut |r| json!(r.one(&[0.01, 20.0, 100.0]))),
+                    ("budgetPercent", &mut |r| json!(r.budget)),
                     ("backoff", &mut |r| {
                         r.one(&[json!({"base": "1ms"}), json!({"base": "1s", "max": "1s"})])
                     }),
@@ -364,7 +403,7 @@ impl Random<'_> {
     fn redirect(&mut self, regex: bool) -> Value {
         let mut redirects = vec![
             json!({"scheme": "https"}),
-            json!({"host": "h.example.com", "port": 65_535, "path": "/x?y=z", "status": 301}),
+            json!({"host": "h.example.com", "port": 65_535, "path": "/x", "status": 301}),
             json!({"scheme": "http", "status": 308}),
         ];
         if !regex {
@@ -380,7 +419,7 @@ impl Random<'_> {
                 "RegularExpression" => {
                     json!({"name": name, "type": "RegularExpression", "value": r.one(&REGEXES)})
                 }
-                kind => json!({"name": name, "type": kind, "value": r.one(&["a", "50%", "ä b"])}),
+                kind => json!({"name": name, "type": kind, "value": r.one(&["a", "50%", "a b"])}),
             };
         self.some(
             60,
@@ -392,11 +431,4 @@ impl Random<'_> {
             ],
         )
     }
-}
-
-/// Certificate, authorities and key. Envoy looks whether they are there, but not whether they fit.
-const FILES: (&str, &str) = ("/dev/null", "/dev/null");
-
-fn certificate() -> Value {
-    json!({"certificateFile": FILES.0, "privateKeyFile": FILES.0})
 }

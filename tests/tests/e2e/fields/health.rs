@@ -74,7 +74,9 @@ async fn who_answers_badly_is_left_out_for_a_while() -> Result<()> {
     let caller = running.envoy.caller(Protocol::Http1);
     ejected(&running, "status", "consecutive_5xx").await;
     let tally = caller.tally("gateway", 20).await?;
-    assert_eq!(tally.failures, [(500, 10)].into(), "500 is none of 502, 503, 504: {tally}");
+    let ejected_early =
+        running.envoy.stat("cluster.gateway.outlier_detection.ejections_enforced_total").await?;
+    assert_eq!(ejected_early, Some(0), "500 is none of 502, 503, 504: {tally}");
     bad.answer(503);
     ejected(&running, "gateway", "consecutive_gateway_failure").await;
     answered_by(&[caller], "gateway", &["good"]).await;
@@ -89,7 +91,7 @@ async fn ejected(running: &Running, service: &str, reason: &str) {
     eventually(SOON, format!("{service} leaves one out"), async || {
         running.envoy.caller(Protocol::Http1).tally(service, 4).await?;
         let ejected = running.envoy.stat(&stat).await?;
-        ensure!(ejected == Some(1), "{ejected:?}");
+        ensure!(ejected >= Some(1), "{ejected:?}");
         Ok(())
     })
     .await;

@@ -1,209 +1,183 @@
-//! What a document leads to, in an Envoy.
+//! Documents through the whole pipeline: uploaded to a Tower, activated, composed by a Beacon, served to an
+//! Envoy on a host that runs all of the services and calls all of them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::SocketAddr,
-};
+use std::{collections::BTreeMap, net::SocketAddr};
 
-use anyhow::{Context, Result, anyhow};
-use prost::Message;
+use anyhow::{Context, Result, ensure};
+use http::{Request, header::CONTENT_TYPE};
 use serde_json::{Value, json};
-use tower_common::document::{Document, Effective};
-use tower_proto::v1::{
-    Bundle, ClusterPart, Kind, ListenerPart, SecretPart, Side, VirtualHostPart, cluster_part::Failover,
+use tower_common::document::{Owner, owner_of};
+use tower_tests::{
+    Ask, Beacon, BeaconOptions, Endpoint, EndpointFiles, Envoy, Mode, Reply, Tower, TowerOptions, eventually,
 };
-use tower_server::compile::{compile, messages::to_json};
-use tower_tests::{Ask, Envoy, Reply, ports};
 
-use crate::support::SOON;
+use crate::support::{SOON, rejections};
 
-/// Documents and instances, and then an Envoy of one who calls the services, and runs them.
+/// The zone of the host.
+const ZONE: &str = "a";
+
+/// Services, before anything is started.
 #[derive(Debug, Default)]
-pub(super) struct Rig {
-    bundles: Vec<(String, Bundle)>,
-    instances: BTreeMap<String, Vec<Instance>>,
+pub(crate) struct Rig {
+    services: Vec<(String, Value, Vec<Endpoint>)>,
 }
 
 /// An endpoint of a service.
 #[derive(Debug, Clone)]
-pub(super) struct Instance {
-    address: SocketAddr,
-    labels: BTreeMap<String, String>,
-    zone: String,
-    weight: u32,
-}
+pub(crate) struct Instance(Endpoint);
 
 /// An Envoy with the services.
 #[derive(Debug)]
-pub(super) struct Running {
-    pub(super) envoy: Envoy,
+pub(crate) struct Running {
+    pub(crate) envoy: Envoy,
+    pub(crate) beacon: Beacon,
+    pub(crate) tower: Tower,
+    files: EndpointFiles,
 }
 
 impl Instance {
-    pub(super) fn at(address: SocketAddr) -> Self {
-        Self { address, labels: BTreeMap::new(), zone: String::new(), weight: 1 }
+    pub(crate) fn at(address: SocketAddr) -> Self {
+        Self(Endpoint::from(address))
     }
 
-    pub(super) fn label(mut self, name: &str, value: &str) -> Self {
-        self.labels.insert(name.to_owned(), value.to_owned());
+    pub(crate) fn label(mut self, name: &str, value: &str) -> Self {
+        self.0.labels.insert(name.to_owned(), value.to_owned());
         self
     }
 
-    pub(super) fn zone(self, zone: &str) -> Self {
-        Self { zone: zone.to_owned(), ..self }
+    pub(crate) fn zone(mut self, zone: &str) -> Self {
+        self.0.zone = Some(zone.to_owned());
+        self
     }
 }
 
 impl Rig {
     /// A service with this `spec`, in YAML, and its instances.
-    pub(super) fn service(mut self, name: &str, spec: &str, instances: &[Instance]) -> Result<Self> {
-        let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
-        let text = format!(
-            "apiVersion: tower.mesh/v1\nkind: MeshService\nmetadata: {{name: {name}}}\nspec:\n{spec}"
-        );
-        let document: Document = serde_saphyr::from_str(&text).with_context(|| text.clone())?;
-        let effective = Effective { document, ..Effective::default() };
-        let bundle = compile(&effective, name).map_err(|findings| anyhow!("{findings:?}"))?;
-        self.bundles.push((name.to_owned(), bundle));
-        self.instances.insert(name.to_owned(), instances.to_vec());
+    pub(crate) fn service(mut self, name: &str, spec: &str, instances: &[Instance]) -> Result<Self> {
+        let spec: Value = serde_saphyr::from_str(spec).with_context(|| spec.to_owned())?;
+        let endpoints = instances.iter().map(|instance| instance.0.clone()).collect();
+        self.services.push((name.to_owned(), spec, endpoints));
         Ok(self)
     }
 
-    /// Starts the Envoy.
-    pub(super) async fn start(self) -> Result<Running> {
-        let port = ports::free_port();
-        let bootstrap = self.bootstrap(port)?;
-        let envoy = Envoy::start_with_workers("fields", &bootstrap.to_string(), Some(port), 1).await?;
-        envoy.wait_ready(SOON).await?;
-        Ok(Running { envoy })
-    }
-
-    fn bootstrap(&self, port: u16) -> Result<Value> {
-        let (mut clusters, mut hosts, mut listeners, mut secrets) = (vec![], vec![], vec![], vec![]);
-        let mut logs = BTreeSet::new();
-        let mut routes = BTreeMap::new();
-        for (service, bundle) in &self.bundles {
-            for part in &bundle.parts {
-                let body = part.body.clone();
-                match part.kind() {
-                    Kind::Cluster => clusters.push(self.cluster(&ClusterPart::decode(body)?)?),
-                    Kind::VirtualHost => {
-                        let part = VirtualHostPart::decode(body)?;
-                        let mut host = to_json("envoy.config.route.v3.VirtualHost", &part.virtual_host)?;
-                        if part.side() == Side::Callers {
-                            host["domains"] = json!([service, format!("{service}.mesh")]);
-                            hosts.push(host);
-                            logs.insert(part.access_log.clone());
-                        } else {
-                            routes.insert(part.route_config.clone(), host);
-                        }
-                    }
-                    Kind::Listener => {
-                        let part = ListenerPart::decode(body)?;
-                        listeners.push(to_json("envoy.config.listener.v3.Listener", &part.listener)?);
-                    }
-                    Kind::SecretReference => {
-                        let part = SecretPart::decode(body)?;
-                        let name = "envoy.extensions.transport_sockets.tls.v3.Secret";
-                        secrets.push(to_json(name, &part.secret)?);
-                    }
-                    _ => {}
-                }
-            }
+    /// Starts it all, and returns when the Envoy has accepted everything.
+    pub(crate) async fn start(self) -> Result<Running> {
+        let files = EndpointFiles::new()?;
+        for (name, _, endpoints) in &self.services {
+            files.write(name, endpoints)?;
         }
-        listeners.iter_mut().for_each(|listener| inline(listener, &routes));
-        logs.retain(|log| !log.is_empty());
-        let logs = logs.iter().map(|log| to_json("envoy.config.accesslog.v3.AccessLog", log));
-        listeners.push(egress(port, &hosts, &logs.collect::<Result<Vec<_>, _>>()?));
-        Ok(json!({
-            "node": {"id": "fields", "cluster": "fields", "locality": {"zone": "a"}},
-            "admin": {"address": {"socket_address": {"address": "127.0.0.1", "port_value": 0}}},
-            "static_resources": {"clusters": clusters, "listeners": listeners, "secrets": secrets},
-        }))
-    }
-
-    fn cluster(&self, part: &ClusterPart) -> Result<Value> {
-        let mut cluster = to_json("envoy.config.cluster.v3.Cluster", &part.cluster)?;
-        if part.endpoints_of.is_empty() {
-            return Ok(cluster);
+        let options = TowerOptions { discovery: vec![files.discovery()], ..TowerOptions::default() };
+        let tower = Tower::start(options).await?;
+        tower.wait_ready(SOON).await?;
+        let beacon = Beacon::start(BeaconOptions {
+            zone: Some(ZONE.to_owned()),
+            flags: self.services.iter().map(|(name, ..)| format!("--workload={name}")).collect(),
+            ..BeaconOptions::of(tower.grpc())
+        })
+        .await?;
+        beacon.wait_ready(SOON).await?;
+        let envoy = beacon.envoy_of_one_worker(Mode::Delta).await?;
+        let running = Running { envoy, beacon, tower, files };
+        let mut activations = Vec::new();
+        for (name, spec, _) in &self.services {
+            activations.push(running.upload(name, spec).await?);
         }
-        let instances = self.instances.get(&part.endpoints_of).map(Vec::as_slice).unwrap_or_default();
-        let fits = |instance: &&Instance| {
-            part.labels.iter().all(|(name, value)| instance.labels.get(name) == Some(value))
-        };
-        let locality = |instance: &Instance| {
-            let tls = instance
-                .labels
-                .get("tower.inbound.tls")
-                .map_or(json!({}), |tls| json!({"envoy.transport_socket_match": {"tower.inbound.tls": tls}}));
-            let (ip, port) = (instance.address.ip().to_string(), instance.address.port());
-            let near = part.failover() != Failover::Zone || instance.zone == "a";
-            json!({
-                "locality": {"zone": instance.zone},
-                "load_balancing_weight": instance.weight,
-                "priority": if near { 0 } else { 1 },
-                "lb_endpoints": [{
-                    "endpoint": {"address": {"socket_address": {"address": ip, "port_value": port}}},
-                    "metadata": {"filter_metadata": tls},
-                }],
-            })
-        };
-        cluster["type"] = json!("STATIC");
-        cluster["load_assignment"] = json!({
-            "cluster_name": cluster["name"],
-            "endpoints": instances.iter().filter(fits).map(locality).collect::<Vec<_>>(),
-        });
-        Ok(cluster)
+        for activation in activations {
+            running.succeeds(&activation).await;
+        }
+        ensure!(rejections(&running.envoy).await? == 0, "something was rejected");
+        Ok(running)
     }
 }
 
 impl Running {
     /// Asks through the egress listener.
-    pub(super) async fn ask(&self, ask: &Ask) -> Result<Reply> {
+    pub(crate) async fn ask(&self, ask: &Ask) -> Result<Reply> {
         ask.send(self.envoy.egress()).await
     }
-}
 
-/// Puts routes where a listener asks for them.
-fn inline(value: &mut Value, routes: &BTreeMap<String, Value>) {
-    match value {
-        Value::Object(fields) => {
-            if let Some(rds) = fields.remove("rds") {
-                let name = rds["route_config_name"].as_str().unwrap_or_default();
-                let hosts: Vec<_> = routes.get(name).into_iter().collect();
-                fields.insert("route_config".to_owned(), json!({"name": name, "virtual_hosts": hosts}));
+    /// Gives a service another `spec`, in YAML, and returns when it is accepted.
+    pub(crate) async fn change(&self, service: &str, spec: &str) -> Result<()> {
+        let activation = self.upload(service, &serde_saphyr::from_str(spec)?).await?;
+        self.succeeds(&activation).await;
+        Ok(())
+    }
+
+    /// Gives a service other instances.
+    pub(crate) fn register(&self, service: &str, instances: &[Instance]) -> Result<()> {
+        let endpoints: Vec<_> = instances.iter().map(|instance| instance.0.clone()).collect();
+        self.files.write(service, &endpoints)
+    }
+
+    /// Uploads a document, each field by whom it belongs to, and activates it. Returns the activation's id.
+    async fn upload(&self, service: &str, spec: &Value) -> Result<String> {
+        let mut parts = BTreeMap::new();
+        divide(spec, "spec", &mut parts);
+        for owner in [Owner::Platform, Owner::Security] {
+            if let Some(spec) = parts.remove(&owner) {
+                let path = format!("/api/v1/{owner}/{service}?reason=a%20field");
+                let put = Request::put(path).header(CONTENT_TYPE, "application/json");
+                let reply = self.tower.ask(put, document(service, &spec)).await?;
+                ensure!(reply.status == 200, "{} {}", reply.status, reply.body);
             }
-            fields.values_mut().for_each(|value| inline(value, routes));
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| inline(value, routes)),
-        _ => {}
+        let spec = parts.remove(&Owner::Service).unwrap_or(json!({}));
+        let post = Request::post(format!("/api/v1/services/{service}/versions"));
+        let post = post.header(CONTENT_TYPE, "application/json");
+        let reply = self.tower.ask(post, document(service, &spec)).await?;
+        ensure!(matches!(reply.status, 200 | 201), "{} {}", reply.status, reply.body);
+        let version = reply.json()?["number"].clone();
+        let body = json!({"version": version, "audience": "everyone", "at_once": true, "reason": "a field"});
+        let path = format!("/api/v1/services/{service}/activations");
+        let reply = self.tower.http_post(&path, &body).await?;
+        ensure!(matches!(reply.status, 200 | 202), "{} {}", reply.status, reply.body);
+        Ok(reply.json()?["activation"]["id"].as_str().context("nothing was to be done")?.to_owned())
+    }
+
+    async fn succeeds(&self, activation: &str) {
+        eventually(SOON, format!("activation {activation:?} succeeds"), async || {
+            let path = format!("/api/v1/activations/{activation}");
+            let found = self.tower.http_get(&path).await?.ok()?.json()?;
+            ensure!(found["state"] == "succeeded", "{found}");
+            Ok(())
+        })
+        .await;
     }
 }
 
-fn egress(port: u16, hosts: &[Value], logs: &[Value]) -> Value {
-    let extension = "type.googleapis.com/envoy.extensions.filters";
-    json!({
-        "name": "egress",
-        "address": {"socket_address": {"address": "127.0.0.1", "port_value": port}},
-        "filter_chains": [{"filters": [{
-            "name": "envoy.filters.network.http_connection_manager",
-            "typed_config": {
-                "@type": format!("{extension}.network.http_connection_manager.v3.HttpConnectionManager"),
-                "stat_prefix": "egress",
-                "stream_idle_timeout": "0s",
-                "access_log": logs,
-                "server_header_transformation": "PASS_THROUGH",
-                "route_config": {"name": "egress", "ignore_port_in_host_matching": true, "virtual_hosts": hosts},
-                "http_filters": [
-                    {"name": "envoy.filters.http.local_ratelimit", "typed_config": {
-                        "@type": format!("{extension}.http.local_ratelimit.v3.LocalRateLimit"),
-                        "stat_prefix": "egress",
-                    }},
-                    {"name": "envoy.filters.http.router", "typed_config": {
-                        "@type": format!("{extension}.http.router.v3.Router"),
-                    }},
-                ],
-            },
-        }]}],
-    })
+fn document(service: &str, spec: &Value) -> String {
+    let metadata = json!({ "name": service });
+    json!({"apiVersion": "tower.mesh/v1", "kind": "MeshService", "metadata": metadata, "spec": spec})
+        .to_string()
+}
+
+/// Divides what is at a path by owners.
+fn divide(value: &Value, path: &str, parts: &mut BTreeMap<Owner, Value>) {
+    if let Some(owner) = owner_of(path) {
+        let mut at = parts.entry(owner).or_insert_with(|| json!({}));
+        for field in path.split('.').skip(1) {
+            at = &mut at[field];
+        }
+        at.clone_from(value);
+    } else if let Value::Object(fields) = value {
+        for (name, value) in fields {
+            divide(value, &format!("{path}.{name}"), parts);
+        }
+    }
+}
+
+/// Makes sure that nothing of a document is lost when it is divided.
+#[test]
+fn a_document_is_divided_by_owners() {
+    let spec = json!({
+        "callers": {"routes": [{"name": "a.b"}], "tls": {"mode": "off"}, "accessLog": {"mode": "all", "path": "/x"}},
+        "inbound": {"ports": []},
+    });
+    let mut parts = BTreeMap::new();
+    divide(&spec, "spec", &mut parts);
+    let platform = json!({"callers": {"accessLog": {"path": "/x"}}, "inbound": {"ports": []}});
+    assert_eq!(parts[&Owner::Platform], platform);
+    assert_eq!(parts[&Owner::Security], json!({"callers": {"tls": {"mode": "off"}}}));
+    let service = json!({"callers": {"routes": [{"name": "a.b"}], "accessLog": {"mode": "all"}}});
+    assert_eq!(parts[&Owner::Service], service);
 }

@@ -159,14 +159,17 @@ inbound:
             pki.ca
         )
     };
-    let tls = Instance::at(at).label("tower.inbound.tls", "strict");
+    // As an application registers that has an Envoy in front of it.
+    let tls = Instance::at(app.address())
+        .label("tower.inbound", &at.port().to_string())
+        .label("tower.inbound.tls", "strict");
     let both = [tls.clone(), Instance::at(plain.address())];
     let running = Rig::default()
         .service("web", &inbound, &[])?
-        .service("strict", &callers("strict", IDENTITY), &[Instance::at(at)])?
+        .service("strict", &callers("strict", IDENTITY), &both[..1])?
         .service("mixed", &callers("permissive", IDENTITY), &both)?
-        .service("impostor", &callers("strict", "spiffe://mesh/other"), &[Instance::at(at)])?
-        .service("naive", "callers: {}", &[Instance::at(at)])?
+        .service("impostor", &callers("strict", "spiffe://mesh/other"), &both[..1])?
+        .service("naive", "callers: {}", &both[..1])?
         .start()
         .await?;
     for protocol in tower_tests::Protocol::ALL {

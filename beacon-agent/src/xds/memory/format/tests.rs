@@ -84,7 +84,7 @@ fn what_was_accepted_before_still_refers_to_its_clusters() {
     assert_eq!(mirrored.clusters().map(|name| &**name).collect::<Vec<_>>(), ["web", "web/canary"]);
     let routes = read(Some(ResourceType::Route), route::compose([mirrored].iter()));
     assert_eq!(routes.clusters().count(), 2);
-    let egress = listener::egress(&NodeView::new("127.0.0.1:5875".parse().unwrap()));
+    let egress = listener::egress(&NodeView::new("127.0.0.1:5875".parse().unwrap()), &Default::default());
     let found = read(Some(ResourceType::Listener), egress).refers.unwrap();
     assert!(found.routes.contains("egress") && found.clusters.is_empty());
     assert_eq!(read(Some(ResourceType::Cluster), default_cluster("web")).refers, None);
