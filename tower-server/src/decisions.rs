@@ -16,6 +16,7 @@ use tower_common::clock;
 use tower_proto::v1::{self, event::Event};
 
 use crate::{
+    escape::{escape, unescape},
     registry::{LogState, Registry},
     sources::{SourceHandle, report::HoldReport},
 };
@@ -29,7 +30,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Entries that are read at once.
 const BATCH: usize = 500;
 
-/// Stands for the whole source, where else a service is named. No service is called so.
+/// Stands for the whole source, where else a service is named.
 const WHOLE: &str = "*";
 
 /// What is to be done to a source.
@@ -52,7 +53,8 @@ struct Decision {
 
 /// How a hold is called in the log: by what shrank, and when this Tower saw it.
 pub fn id_in_log(hold: &HoldReport) -> String {
-    format!("{}@{}", hold.service.as_deref().unwrap_or(WHOLE), hold.since_unix_ms)
+    let service = hold.service.as_deref().map_or_else(|| WHOLE.to_owned(), escape);
+    format!("{}:{service}@{}", escape(&hold.source), hold.since_unix_ms)
 }
 
 /// Up to which entry decisions have been carried out here, if they apply here.
@@ -148,14 +150,12 @@ fn decisions(entry: &v1::LogEntry) -> impl Iterator<Item = Decision> {
 }
 
 fn release(source: &str, hold: &str, stamp: &v1::Stamp) -> Option<Decision> {
-    let (service, _) = hold.rsplit_once('@')?;
+    let (service, _) = hold.strip_prefix(&format!("{}:", escape(source)))?.rsplit_once('@')?;
+    let service = if service == WHOLE { None } else { Some(unescape(service)?) };
     let skew = u64::try_from(SKEW.as_millis()).unwrap_or(u64::MAX);
     Some(Decision {
         source: source.to_owned(),
-        what: What::Release {
-            service: Some(service).filter(|service| *service != WHOLE).map(str::to_owned),
-            until_unix_ms: stamp.time_ms.saturating_add(skew),
-        },
+        what: What::Release { service, until_unix_ms: stamp.time_ms.saturating_add(skew) },
         from: from(stamp),
         reason: stamp.reason.clone(),
     })
@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_release_names_what_shrank_and_touches_nothing_that_is_held_later() {
         let stamp = v1::Stamp { time_ms: 5000, ..Default::default() };
-        for service in [None, Some("web"), Some("a@b"), Some("*x")] {
+        for service in [None, Some("web"), Some("a@b"), Some("a: b/c")] {
             let decision = release("zk", &id_in_log(&hold(service)), &stamp).unwrap();
             let What::Release { service: found, until_unix_ms } = decision.what else { panic!("a release") };
             assert_eq!((found.as_deref(), until_unix_ms), (service, 35_000));
@@ -231,7 +231,10 @@ mod tests {
             reason: "they are gone".into(),
             actor: Some(v1::Actor { name: "ann".into(), address: "10.0.0.1:9".into(), ..Default::default() }),
             events: vec![
-                event(Event::HoldReleased(v1::HoldReleased { source: "zk".into(), hold: "web@1000".into() })),
+                event(Event::HoldReleased(v1::HoldReleased {
+                    source: "zk".into(),
+                    hold: "zk:web@1000".into(),
+                })),
                 event(Event::TokenRevoked(v1::TokenRevoked { id: "t".into() })),
                 event(Event::SourceAdopted(v1::SourceAdopted {
                     source: "zk".into(),

@@ -185,7 +185,7 @@ async fn whatever_is_wrong_is_a_problem_that_names_it() {
         ("POST", "/api/v1/services", None, 405, None),
         ("GET", "/api/v1/services?limit=0", None, 400, Some("limit")),
         ("GET", "/api/v1/services?limit=x", None, 400, Some("limit")),
-        ("GET", "/api/v1/services?cursor=x", None, 400, Some("cursor")),
+        ("GET", "/api/v1/services?cursor=x", None, 422, Some("cursor")),
         ("GET", "/api/v1/services?sort=size", None, 400, Some("sort")),
         ("GET", "/api/v1/services?sort=name&sort=name", None, 400, Some("sort")),
         ("GET", "/api/v1/services?serach=x", None, 400, Some("serach")),

@@ -65,7 +65,7 @@ pub(crate) async fn list_beacons(state: web::Data<AppState>) -> HttpResponse {
 }
 
 /// Let go what is held
-#[utoipa::path(tag = "sources", request_body = Option<Reason>, responses((status = 200, body = Released)))]
+#[utoipa::path(tag = "sources", request_body = Option<Reason>, responses((status = 200, body = Released)), params(ById))]
 #[post("/api/v1/holds/{id}/release")]
 pub(crate) async fn release_hold(
     state: web::Data<AppState>,
@@ -89,7 +89,7 @@ pub(crate) async fn release_hold(
 #[utoipa::path(
     tag = "sources",
     request_body = Option<Adopt>,
-    params(("If-Match" = Option<String>, Header, description = "The incarnation, in quotes")),
+    params(ById, ("If-Match" = Option<String>, Header, description = "The incarnation, in quotes")),
     responses((status = 200, body = Adopted)),
 )]
 #[post("/api/v1/sources/{id}/adopt")]
