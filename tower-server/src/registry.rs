@@ -27,4 +27,6 @@ pub use self::{
 };
 
 #[cfg(test)]
+pub(crate) use self::follower::tests::support as testing;
+#[cfg(test)]
 mod tests;

@@ -35,7 +35,7 @@ pub use self::{
     report::Report,
     retire::Retire,
     roll_back::{RollBack, Target, target},
-    start::{Plan, PlannedStep},
+    start::{Plan, PlannedStep, activation_id},
     step::Step,
     tokens::{IssueToken, RevokeToken},
     traffic::{Traffic, base},

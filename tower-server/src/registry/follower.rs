@@ -13,7 +13,7 @@ use tower_common::clock;
 
 use super::{
     handle::{Ask, LogState, Registry, Shared, Status},
-    prepare::Hosts,
+    prepare::{Hosts, Preparer},
     publication::Publication,
     state::State,
 };
@@ -85,7 +85,8 @@ fn spawn(options: Options, first: Result<EventLog, String>) -> Registry {
         state: RwLock::new(Arc::new(State::default())),
         applied: watch::Sender::new(0),
         status: watch::Sender::new(status),
-        log: RwLock::new(None),
+        log: RwLock::new(first.as_ref().ok().cloned()),
+        preparer: Preparer { store: options.store.clone(), hosts: options.hosts.clone() },
         revisions: RwLock::default(),
     });
     let (sender, asks) = mpsc::channel(WAITING);
@@ -135,4 +136,4 @@ impl Follower {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
+use tower_common::document::Finding;
 use tower_proto::v1;
 
 use super::{
     commands::Command,
+    prepare::{Draft, Preparer, Revisions, Source},
     refusal::Refusal,
     replay::{self, At},
     state::State,
@@ -29,6 +31,7 @@ pub(super) struct Shared {
     pub(super) applied: watch::Sender<u64>,
     pub(super) status: watch::Sender<Status>,
     pub(super) log: RwLock<Option<EventLog>>,
+    pub(super) preparer: Preparer,
     /// The revision of the store by which the assignments of services were published, for those that have
     /// changed since the start.
     pub(super) revisions: RwLock<std::collections::BTreeMap<String, u64>>,
@@ -89,6 +92,8 @@ pub struct Answer {
     pub version: Option<u64>,
     /// The activation that it is about.
     pub activation: Option<String>,
+    /// What is remarkable about the document in it; no errors.
+    pub findings: Vec<Finding>,
     /// The command had come before, and this is what came of it then.
     pub repeated: bool,
 }
@@ -185,6 +190,17 @@ impl Registry {
     /// If the log cannot be read, or does not fold.
     pub async fn state_at(&self, at: At) -> Result<State, replay::ReplayError> {
         replay::state_at(&self.log()?, at, *self.shared.applied.borrow()).await
+    }
+
+    /// What a document of a service would come to with the newest parts of platform and security, without
+    /// anything being changed.
+    ///
+    /// # Errors
+    /// If it is no document of that service, or cannot be read. What else is wrong is among its findings.
+    pub async fn draft(&self, service: &str, source: &Source) -> Result<Draft, SubmitError> {
+        let (log, state) = (self.log()?, self.state());
+        let revisions = Revisions::latest(&state, service);
+        self.shared.preparer.draft(&log, &state, service, source, &revisions).await
     }
 
     /// The Towers that share the log, by the names of their runs.

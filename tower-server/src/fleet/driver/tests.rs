@@ -1,5 +1,7 @@
 //! What is decided by what is seen.
 
+mod flow;
+
 use tower_proto::v1::held_release::State as Said;
 
 use super::{

@@ -172,7 +172,7 @@ pub(super) fn resolve(
 }
 
 /// The id that an activation will have if its entry is the next one.
-pub(super) fn activation_id(state: &State, service: &str) -> String {
+pub fn activation_id(state: &State, service: &str) -> String {
     format!("{service}-{}", state.index() + 1)
 }
 

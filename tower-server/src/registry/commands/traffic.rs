@@ -31,23 +31,25 @@ pub struct Traffic {
     pub plan: Plan,
 }
 
-/// The version whose weights are changed: the one that this audience has, or is being brought.
+/// The release whose weights are changed: the one that this audience has, or is being brought.
 ///
 /// # Errors
 /// If there is none, or hosts of the audience have several.
-pub fn base(name: &str, service: &Service, audience: &AudienceSpec) -> Result<u64, Refusal> {
+pub fn base<'a>(
+    name: &str,
+    service: &'a Service,
+    audience: &AudienceSpec,
+) -> Result<&'a v1::ReleaseMade, Refusal> {
     let object = format!("service {name}");
     let is_meant = |held: Option<&v1::Audience>| {
         AudienceSpec::of(&held.cloned().unwrap_or_default()).is_ok_and(|held| held == *audience)
     };
     let passing = service.running().or(service.temporary()).and_then(|record| record.started.as_ref());
-    if let Some(started) = passing.filter(|started| is_meant(started.audience.as_ref())) {
-        return Ok(started.version);
-    }
+    let passing = passing.filter(|started| is_meant(started.audience.as_ref()));
     let mut rules = service.firm.rules.iter();
     let release = match rules.find(|rule| is_meant(rule.audience.as_ref())) {
         Some(rule) => &rule.release,
-        None if audience.terms.is_empty() && !service.firm.rules.is_empty() => {
+        None if passing.is_none() && audience.terms.is_empty() && !service.firm.rules.is_empty() => {
             let message = "audiences have versions of their own, and whose weights are meant is not clear";
             return Err(Refusal::new(RefusalKind::Blocked, "several-versions", object, message)
                 .field("audience")
@@ -55,7 +57,7 @@ pub fn base(name: &str, service: &Service, audience: &AudienceSpec) -> Result<u6
         }
         None => &service.firm.default_release,
     };
-    service.version_of(release).ok_or_else(|| {
+    service.release(passing.map_or(release, |started| &started.release)).ok_or_else(|| {
         Refusal::new(
             RefusalKind::Blocked,
             "not-active",

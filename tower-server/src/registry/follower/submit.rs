@@ -15,7 +15,7 @@ use crate::{
     registry::{
         commands::{self, Command, Context},
         handle::{Answer, Request, SubmitError},
-        prepare,
+        prepare::Ready,
         refusal::{Refusal, RefusalKind},
     },
 };
@@ -56,9 +56,9 @@ impl Follower {
             if let Some(index) = earlier {
                 return self.repeated(log, index, command, request).await;
             }
-            let (events, context, bodies) = match self.decide(log, command, request).await? {
+            let (events, context, ready) = match self.decide(log, command, request).await? {
                 Decided::Nothing(answer) => return Ok(answer),
-                Decided::Events(events, context, bodies) => (events, context, bodies),
+                Decided::Events(events, context, ready) => (events, context, ready),
             };
             let (entry, head) = {
                 let state = self.shared.state.read();
@@ -69,10 +69,12 @@ impl Follower {
                 })?;
                 (entry, state.index())
             };
-            match self.append(log, head, entry, &bodies).await {
+            match self.append(log, head, entry, &ready.bodies).await {
                 Ok(index) => {
                     self.follow(log).await;
-                    return self.appended(log, index, command, request, index != head + 1).await;
+                    let repeated = index != head + 1;
+                    let answer = self.appended(log, index, command, request).await?;
+                    return Ok(Answer { repeated, findings: ready.findings, ..answer });
                 }
                 Err(AppendError::Conflict { .. }) => {}
                 Err(AppendError::Unknown(why)) => return Err(SubmitError::Unknown(why)),
@@ -96,18 +98,16 @@ impl Follower {
         command: &Command,
         request: &Request,
     ) -> Result<Decided, SubmitError> {
-        let inputs = prepare::inputs(&self.shared.state.read(), command)?;
-        let read = prepare::read(log, &inputs).await?;
-        let ready = prepare::prepare(command, &inputs, &read, &*self.options.hosts)?;
+        let state = self.shared.state.read().clone();
+        let mut ready = self.shared.preparer.prepare(log, &state, command).await?;
         let context = Context {
             actor: request.actor.clone(),
             now_ms: clock::unix_millis(),
             command_id: request.command_id.clone(),
             reason: request.reason.clone(),
             if_match: request.if_match,
-            prepared: ready.prepared,
+            prepared: std::mem::take(&mut ready.prepared),
         };
-        let state = self.shared.state.read();
         let decision = commands::handle(&state, command, &context)?;
         if decision.events.is_empty() {
             return Ok(Decided::Nothing(Answer {
@@ -115,10 +115,11 @@ impl Follower {
                 note: decision.note,
                 version: decision.version,
                 activation: decision.activation,
+                findings: ready.findings,
                 ..Answer::default()
             }));
         }
-        Ok(Decided::Events(decision.events, Box::new(context), ready.bodies))
+        Ok(Decided::Events(decision.events, Box::new(context), ready))
     }
 
     /// Appends, and finds out whether that was done if the log does not say.
@@ -154,7 +155,6 @@ impl Follower {
         index: u64,
         command: &Command,
         request: &Request,
-        repeated: bool,
     ) -> Result<Answer, SubmitError> {
         if self.shared.state.read().index() < index {
             let reason = self.shared.status.borrow().reason.clone();
@@ -162,8 +162,7 @@ impl Follower {
                 "it is entry {index}, and was not read back: {reason}"
             )));
         }
-        let answer = self.repeated(log, index, command, request).await?;
-        Ok(Answer { repeated, ..answer })
+        self.repeated(log, index, command, request).await
     }
 
     /// What has come of a command that is in the log.
@@ -214,11 +213,11 @@ impl Follower {
                 | Event::FeatureLevelRaised(_) => {}
             }
         }
-        Ok(Answer { index, events: entry.events, note: String::new(), version, activation, repeated: true })
+        Ok(Answer { index, events: entry.events, version, activation, repeated: true, ..Answer::default() })
     }
 }
 
 enum Decided {
     Nothing(Answer),
-    Events(Vec<v1::Event>, Box<Context>, Vec<Bytes>),
+    Events(Vec<v1::Event>, Box<Context>, Ready),
 }

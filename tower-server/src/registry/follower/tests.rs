@@ -1,78 +1,31 @@
 //! The task on an embedded log, with a store.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use actix::Actor;
-use tower_common::served::Served;
 use tower_proto::v1::{self, event::Event};
 
 use super::*;
 use crate::{
-    fanout::log::{FrameLog, Limits},
-    metrics::StoreMetrics,
     registry::{
-        Command, RefusalKind, Request, SubmitError,
-        commands::{EditPart, IssueToken, RecordHold, RevokeToken},
+        Command, RefusalKind, SubmitError,
+        commands::{EditPart, RecordHold, RevokeToken},
         permission::TOWER,
         replay::At,
     },
     store_actor::Describe,
 };
 
-struct NoHosts;
+pub(crate) mod support;
 
-impl Hosts for NoHosts {
-    fn first_of(&self, _: &v1::Audience, _: &str) -> Option<String> {
-        None
-    }
-}
-
-fn store() -> Addr<StoreActor> {
-    let metrics = StoreMetrics::new(&mut prometheus_client::registry::Registry::default());
-    StoreActor::new("", Served::All, 500, FrameLog::new(Limits::default()), metrics).start()
-}
-
-fn options(data_dir: &Path, store: &Addr<StoreActor>) -> Options {
-    Options {
-        target: Target::Embedded,
-        data_dir: data_dir.to_owned(),
-        scope: String::new(),
-        run: "t".into(),
-        checkpoint_every: 5,
-        store: store.clone(),
-        hosts: Arc::new(NoHosts),
-    }
-}
+use self::support::{by, issue, options, store, until};
 
 async fn log(data_dir: &Path) -> EventLog {
     EventLog::open(&Target::Embedded, data_dir, event_log::Options::default()).await.unwrap()
 }
 
-fn by(credential: &str, command_id: &str) -> Request {
-    let actor = v1::Actor { name: credential.into(), credential: credential.into(), ..Default::default() };
-    Request { actor, command_id: command_id.into(), reason: "because".into(), if_match: None }
-}
-
-fn issue(id: &str, role: &str) -> Command {
-    let issued = v1::TokenIssued {
-        id: id.into(),
-        name: id.into(),
-        hash: vec![7; 32].into(),
-        roles: vec![role.into()],
-        ..Default::default()
-    };
-    Command::IssueToken(IssueToken { issued })
-}
-
 fn record(hold: &str) -> Command {
     let hold = v1::HoldRecorded { source: "zk".into(), hold: hold.into(), endpoints: 1 };
     Command::RecordHold(RecordHold { hold })
-}
-
-async fn until(registry: &Registry, condition: impl Fn(&Status) -> bool) -> Status {
-    let mut status = registry.status();
-    let found = tokio::time::timeout(Duration::from_secs(10), status.wait_for(|status| condition(status)));
-    found.await.unwrap_or_else(|_| panic!("{:?}", registry.status().borrow())).unwrap().clone()
 }
 
 #[actix::test]
