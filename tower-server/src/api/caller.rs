@@ -2,7 +2,10 @@
 
 use actix_web::{FromRequest, HttpRequest, dev};
 use futures::future;
-use tower_common::api::{Changed, Code, IDEMPOTENCY_KEY, Problem};
+use tower_common::{
+    api::{Changed, Code, IDEMPOTENCY_KEY, Problem},
+    clock,
+};
 use tower_proto::v1;
 
 use super::{
@@ -13,7 +16,10 @@ use super::{
 use crate::{
     auth::identity::Principal,
     event_log::ReadError,
-    registry::{Answer, Command, Refusal, Registry, Request, SubmitError},
+    registry::{
+        Answer, Command, Refusal, Registry, Request, SubmitError,
+        permission::{Action, may},
+    },
 };
 
 /// How the registry calls a command id that was used for something else.
@@ -60,6 +66,16 @@ impl Writer {
         command: Command,
     ) -> Result<Answer, Refused> {
         self.submit_if(registry, reason, command, None).await
+    }
+
+    /// Refuses whoever may not do this, before anything is looked up for it.
+    ///
+    /// # Errors
+    /// If they may not.
+    pub fn may(&self, registry: &Registry, action: Action) -> Result<(), Refused> {
+        let now = clock::unix_millis();
+        let allowed = registry.read(|state| may(state, &self.principal.credential, action, None, now));
+        allowed.map_err(|refusal| findings::refusal(&refusal).into())
     }
 
     async fn submit_if(

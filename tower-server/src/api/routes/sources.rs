@@ -24,6 +24,7 @@ use crate::{
     registry::{
         Command,
         commands::{self, ReleaseHold},
+        permission::Action,
     },
     sources::{AdoptError, OperatorError},
 };
@@ -73,6 +74,7 @@ pub(crate) async fn release_hold(
     Path(path): Path<ById>,
     Maybe(body): Maybe<Reason>,
 ) -> Result<HttpResponse, Refused> {
+    caller.may(&state.registry, Action::ReleaseHold)?;
     let reason = extract::reason(body.reason)?;
     let mut holds = state.describe_sources().await.into_iter().flat_map(|report| report.holds);
     let Some(hold) = holds.find(|hold| hold.id == path.id) else {
@@ -100,6 +102,7 @@ pub(crate) async fn adopt_source(
     seen: IncarnationTag,
     Maybe(body): Maybe<Adopt>,
 ) -> Result<HttpResponse, Refused> {
+    caller.may(&state.registry, Action::Adopt)?;
     let reason = extract::reason(body.reason)?;
     let source = state.sources.iter().find(|source| source.id() == path.id);
     let source = source.ok_or_else(|| Refused::no_such("source", &path.id, "/api/v1/sources"))?;
