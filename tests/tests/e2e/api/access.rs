@@ -155,9 +155,9 @@ async fn what_belongs_to_others_is_not_in_ones_document() -> Result<()> {
     let owner = world.somebody(&["owner"], &["web"]).await?;
     let head = "apiVersion: tower.mesh/v1\nkind: MeshService\nmetadata: {name: web}\n";
     for (spec, whose) in [
-        ("inbound: {tls: {mode: Strict}}", "security"),
-        ("inbound: {allow: [{service: ads}]}", "security"),
-        ("inbound: {ports: [{name: http, port: 80}]}", "platform"),
+        ("inbound: {tls: {mode: strict}}", "security"),
+        ("inbound: {allowedCallers: {services: [ads]}}", "security"),
+        ("inbound: {ports: [{name: http, port: 80, appPort: 8080}]}", "platform"),
         ("patches: [{kind: Cluster, name: web, merge: {}}]", "platform"),
     ] {
         let text = format!("{head}spec: {{{spec}}}\n");
@@ -183,7 +183,7 @@ async fn what_belongs_to_others_is_not_in_ones_document() -> Result<()> {
 async fn those_who_own_the_parts_own_only_the_parts() -> Result<()> {
     let world = World::start().await?;
     let security_part = "apiVersion: tower.mesh/v1\nkind: MeshService\nmetadata: {}\n\
-                         spec: {inbound: {tls: {mode: Permissive}}}\n";
+                         spec: {inbound: {tls: {mode: permissive}}}\n";
     let platform = world.somebody(&["platform"], &[]).await?;
     let security = world.somebody(&["security"], &[]).await?;
     expect(&platform.document("PUT", "/platform?reason=slow", PLATFORM).await?, 200)?;

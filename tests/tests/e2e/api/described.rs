@@ -9,6 +9,7 @@ use tokio::{process::Command, time::timeout};
 use tower_tests::{Beacon, BeaconOptions, programs, rounds};
 
 use super::{World, document, expect};
+use crate::support::SOON;
 
 /// What Schemathesis takes for granted about the answers to good and to bad requests. A good request may well
 /// be about something that is not there, or not so.
@@ -19,14 +20,6 @@ expected-statuses = [\"2xx\", 401, 403, 404, 406, 409, 412, 415, 422, 428]
 expected-statuses = [400, 401, 403, 404, 405, 406, 409, 412, 413, 415, 422, 428]
 ";
 
-/// That the same may be asked of things that there are.
-const THERE: &str = "\
-[parameters]
-\"path.service\" = \"web\"
-\"path.number\" = 1
-\"path.host\" = \"host-1\"
-";
-
 /// No run takes so long.
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -34,8 +27,10 @@ const DEADLINE: Duration = Duration::from_secs(600);
 async fn schemathesis_finds_nothing() -> Result<()> {
     let world = World::start().await?;
     let admin = world.admin()?;
-    let flags = vec!["--node-id=host-1".to_owned()];
-    let _beacon = Beacon::start(BeaconOptions { flags, ..BeaconOptions::of(world.tower.grpc()) }).await?;
+    let beacon = Beacon::start(BeaconOptions::of(world.tower.grpc())).await?;
+    beacon.wait_ready(SOON).await?;
+    let hosts = admin.get("/hosts").await?.ok()?.json()?;
+    let host = hosts["hosts"][0]["name"].as_str().context("no host")?;
     for seconds in 1..=2 {
         let text = document("web", &format!("{seconds}s"));
         expect(&admin.document("POST", "/services/web/versions", &text).await?, 201)?;
@@ -43,8 +38,12 @@ async fn schemathesis_finds_nothing() -> Result<()> {
     let activate = json!({"version": 1, "at_once": true, "reason": "something to look at"});
     expect(&admin.json("POST", "/services/web/activations", &activate).await?, 202)?;
 
+    // That the same is asked of things that there are.
+    let there = format!(
+        "[parameters]\n\"path.service\" = \"web\"\n\"path.number\" = 1\n\"path.host\" = \"{host}\"\n"
+    );
     let examples = rounds(8, 300).to_string();
-    for (seed, config) in [("1", CONFIG.to_owned()), ("2", format!("{THERE}{CONFIG}"))] {
+    for (seed, config) in [("1", CONFIG.to_owned()), ("2", format!("{there}{CONFIG}"))] {
         let path = world.tower.folder().join("schemathesis.toml");
         std::fs::write(&path, config).context("cannot write the configuration")?;
         let location = format!("http://{}/api/v1/openapi.json", world.tower.http());
