@@ -2,8 +2,8 @@
 //! reads it does to its own sources what it says.
 //!
 //! A hold has another id on each Tower, because each sees a shrink at its own moment. What is in the log is what
-//! shrank and when: a release lets go whatever is held of that at the time, and nothing that is held later, so
-//! no old entry ever touches a new loss.
+//! shrank and when: a release lets go what is held of that since then, and nothing that is held since later
+//! than the release, so no old entry ever touches a new loss.
 
 use std::{
     collections::VecDeque,
@@ -36,7 +36,7 @@ const WHOLE: &str = "*";
 /// What is to be done to a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    /// Let go what is held of this service, or of the whole source, since before this time.
+    /// Let go what is held of this service, or of the whole source, since this time at the latest.
     Release { service: Option<String>, until_unix_ms: u64 },
     /// Believe this history.
     Adopt { incarnation: String },
@@ -150,7 +150,7 @@ fn decisions(entry: &v1::LogEntry) -> impl Iterator<Item = Decision> {
 }
 
 fn release(source: &str, hold: &str, stamp: &v1::Stamp) -> Option<Decision> {
-    let (service, _) = hold.strip_prefix(&format!("{}:", escape(source)))?.rsplit_once('@')?;
+    let (service, since) = hold.strip_prefix(&format!("{}:", escape(source)))?.rsplit_once('@')?;
     let service = if service == WHOLE { None } else { Some(unescape(service)?) };
     let skew = u64::try_from(SKEW.as_millis()).unwrap_or(u64::MAX);
     Some(Decision {
@@ -214,10 +214,18 @@ mod tests {
     #[test]
     fn a_release_names_what_shrank_and_touches_nothing_that_is_held_later() {
         let stamp = v1::Stamp { time_ms: 5000, ..Default::default() };
+        let late = v1::Stamp { time_ms: 500_000, ..Default::default() };
         for service in [None, Some("web"), Some("a@b"), Some("a: b/c")] {
             let decision = release("zk", &id_in_log(&hold(service)), &stamp).unwrap();
             let What::Release { service: found, until_unix_ms } = decision.what else { panic!("a release") };
-            assert_eq!((found.as_deref(), until_unix_ms), (service, 35_000));
+            assert_eq!(
+                (found.as_deref(), until_unix_ms),
+                (service, 5000),
+                "not what is held after the release"
+            );
+            let decision = release("zk", &id_in_log(&hold(service)), &late).unwrap();
+            let What::Release { until_unix_ms, .. } = decision.what else { panic!("a release") };
+            assert_eq!(until_unix_ms, 31_000, "nor what is held since long after that hold");
         }
         assert_eq!(release("zk", "zk-1", &stamp), None);
     }

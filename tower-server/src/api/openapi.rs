@@ -52,6 +52,7 @@ routes! {
         start_activation, list_activations, get_activation, abort_activation, roll_back, deactivate, set_traffic,
     },
     plan::{plan_activation},
+    config::{host_config},
     fleet::{list_hosts, get_host, list_lacking},
     schema::{service_schema},
     parts::{

@@ -38,6 +38,8 @@ async fn state(folder: &std::path::Path) -> AppState {
         sources: Arc::default(),
         beacons: Arc::new(Beacons::default()),
         tls: None,
+        scope: String::new(),
+        composing: Arc::default(),
         served: Served::All,
         warn_services: 1000,
         metrics: Arc::new(Registry::default()),
