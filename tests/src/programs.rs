@@ -43,6 +43,15 @@ pub fn python() -> Result<PathBuf> {
     Ok(program)
 }
 
+/// Schemathesis, which `scripts/setup` has installed.
+pub fn schemathesis() -> Result<PathBuf> {
+    let program = workspace().join(".tools/venv/bin/schemathesis");
+    if !program.is_file() {
+        bail!("{} does not exist: run `scripts/setup schemathesis` first", program.display());
+    }
+    Ok(program)
+}
+
 /// The variables that would act as flags of our programs, were a developer to have them set.
 pub fn variables_to_hide() -> impl Iterator<Item = String> {
     // Tests name all flags that matter to them. Which Envoy to use is not a flag.

@@ -71,6 +71,10 @@ pub struct AppState {
     pub beacons: Arc<Beacons>,
     /// The certificate, if there is one.
     pub tls: Option<Reloading<ServerFiles>>,
+    /// The mesh or region.
+    pub scope: String,
+    /// Whoever composes what a host is served.
+    pub composing: Arc<tokio::sync::Mutex<()>>,
     /// Which services Beacons are sent.
     pub served: Served,
     /// Beyond so many of them the page warns.

@@ -2,8 +2,8 @@
 //! reads it does to its own sources what it says.
 //!
 //! A hold has another id on each Tower, because each sees a shrink at its own moment. What is in the log is what
-//! shrank and when: a release lets go whatever is held of that at the time, and nothing that is held later, so
-//! no old entry ever touches a new loss.
+//! shrank and when: a release lets go what is held of that since then, and nothing that is held since later
+//! than the release, so no old entry ever touches a new loss.
 
 use std::{
     collections::VecDeque,
@@ -16,6 +16,7 @@ use tower_common::clock;
 use tower_proto::v1::{self, event::Event};
 
 use crate::{
+    escape::{escape, unescape},
     registry::{LogState, Registry},
     sources::{SourceHandle, report::HoldReport},
 };
@@ -29,13 +30,13 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Entries that are read at once.
 const BATCH: usize = 500;
 
-/// Stands for the whole source, where else a service is named. No service is called so.
+/// Stands for the whole source, where else a service is named.
 const WHOLE: &str = "*";
 
 /// What is to be done to a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum What {
-    /// Let go what is held of this service, or of the whole source, since before this time.
+    /// Let go what is held of this service, or of the whole source, since this time at the latest.
     Release { service: Option<String>, until_unix_ms: u64 },
     /// Believe this history.
     Adopt { incarnation: String },
@@ -52,7 +53,8 @@ struct Decision {
 
 /// How a hold is called in the log: by what shrank, and when this Tower saw it.
 pub fn id_in_log(hold: &HoldReport) -> String {
-    format!("{}@{}", hold.service.as_deref().unwrap_or(WHOLE), hold.since_unix_ms)
+    let service = hold.service.as_deref().map_or_else(|| WHOLE.to_owned(), escape);
+    format!("{}:{service}@{}", escape(&hold.source), hold.since_unix_ms)
 }
 
 /// Up to which entry decisions have been carried out here, if they apply here.
@@ -148,14 +150,12 @@ fn decisions(entry: &v1::LogEntry) -> impl Iterator<Item = Decision> {
 }
 
 fn release(source: &str, hold: &str, stamp: &v1::Stamp) -> Option<Decision> {
-    let (service, _) = hold.rsplit_once('@')?;
+    let (service, since) = hold.strip_prefix(&format!("{}:", escape(source)))?.rsplit_once('@')?;
+    let service = if service == WHOLE { None } else { Some(unescape(service)?) };
     let skew = u64::try_from(SKEW.as_millis()).unwrap_or(u64::MAX);
     Some(Decision {
         source: source.to_owned(),
-        what: What::Release {
-            service: Some(service).filter(|service| *service != WHOLE).map(str::to_owned),
-            until_unix_ms: stamp.time_ms.saturating_add(skew),
-        },
+        what: What::Release { service, until_unix_ms: stamp.time_ms.saturating_add(skew) },
         from: from(stamp),
         reason: stamp.reason.clone(),
     })
@@ -214,10 +214,18 @@ mod tests {
     #[test]
     fn a_release_names_what_shrank_and_touches_nothing_that_is_held_later() {
         let stamp = v1::Stamp { time_ms: 5000, ..Default::default() };
-        for service in [None, Some("web"), Some("a@b"), Some("*x")] {
+        let late = v1::Stamp { time_ms: 500_000, ..Default::default() };
+        for service in [None, Some("web"), Some("a@b"), Some("a: b/c")] {
             let decision = release("zk", &id_in_log(&hold(service)), &stamp).unwrap();
             let What::Release { service: found, until_unix_ms } = decision.what else { panic!("a release") };
-            assert_eq!((found.as_deref(), until_unix_ms), (service, 35_000));
+            assert_eq!(
+                (found.as_deref(), until_unix_ms),
+                (service, 5000),
+                "not what is held after the release"
+            );
+            let decision = release("zk", &id_in_log(&hold(service)), &late).unwrap();
+            let What::Release { until_unix_ms, .. } = decision.what else { panic!("a release") };
+            assert_eq!(until_unix_ms, 31_000, "nor what is held since long after that hold");
         }
         assert_eq!(release("zk", "zk-1", &stamp), None);
     }
@@ -231,7 +239,10 @@ mod tests {
             reason: "they are gone".into(),
             actor: Some(v1::Actor { name: "ann".into(), address: "10.0.0.1:9".into(), ..Default::default() }),
             events: vec![
-                event(Event::HoldReleased(v1::HoldReleased { source: "zk".into(), hold: "web@1000".into() })),
+                event(Event::HoldReleased(v1::HoldReleased {
+                    source: "zk".into(),
+                    hold: "zk:web@1000".into(),
+                })),
                 event(Event::TokenRevoked(v1::TokenRevoked { id: "t".into() })),
                 event(Event::SourceAdopted(v1::SourceAdopted {
                     source: "zk".into(),

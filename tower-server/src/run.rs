@@ -142,6 +142,8 @@ async fn serve(
         sources: sources.clone(),
         beacons: beacons.clone(),
         tls: tls.clone(),
+        scope: scope.clone(),
+        composing: Arc::default(),
         served: served.clone(),
         warn_services: options.warn_services,
         metrics: Arc::new(metrics),

@@ -9,7 +9,11 @@ mod listing;
 use std::{sync::Arc, time::Duration};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
-use tower_common::{clock, served::Served, store::Transaction};
+use tower_common::{
+    clock,
+    served::Served,
+    store::{Store, Transaction},
+};
 use tower_proto::v1;
 use tracing::warn;
 
@@ -71,6 +75,11 @@ pub struct ListEndpoints {
     /// The service.
     pub service: String,
 }
+
+/// Asks for all that there is.
+#[derive(Debug, Message)]
+#[rtype(result = "Store")]
+pub struct CopyStore;
 
 /// The actor around [`StoreCore`].
 #[derive(Debug)]
@@ -183,6 +192,14 @@ impl Handler<Describe> for StoreActor {
 
     fn handle(&mut self, _: Describe, _: &mut Self::Context) -> Self::Result {
         actix::MessageResult(self.core.summary())
+    }
+}
+
+impl Handler<CopyStore> for StoreActor {
+    type Result = actix::MessageResult<CopyStore>;
+
+    fn handle(&mut self, _: CopyStore, _: &mut Self::Context) -> Self::Result {
+        actix::MessageResult(self.core.store().clone())
     }
 }
 

@@ -67,7 +67,7 @@ pub struct TokenRequest {
     /// A name in client certificates: whoever has such a certificate may do this, and there is no secret. Absent
     /// for a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 253))]
+    #[cfg_attr(feature = "openapi", schema(min_length = 1, max_length = 200))]
     pub certificate: Option<String>,
     /// What it may do.
     #[cfg_attr(feature = "openapi", schema(min_items = 1))]

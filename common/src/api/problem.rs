@@ -193,7 +193,7 @@ impl Code {
             Self::NotAcceptable => (406, 2, "no answer of such a media type"),
             Self::Conflict => (409, 1, "the state does not allow it"),
             Self::Stale => (412, 6, "the state has changed since it was read"),
-            Self::KeyReused => (422, 2, "the idempotency key was used for something else"),
+            Self::KeyReused => (409, 2, "the idempotency key was used for something else"),
             Self::TooLarge => (413, 5, "the body is too large"),
             Self::UnsupportedMediaType => (415, 2, "the media type is not taken here"),
             Self::Invalid => (422, 5, "not valid"),

@@ -3,6 +3,7 @@
 mod holds;
 mod quarantine;
 mod restart;
+mod shared;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;

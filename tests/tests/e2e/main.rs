@@ -3,6 +3,7 @@
 //!
 //! One program for all of them, so that it is linked once and the ZooKeeper is started once.
 
+mod api;
 mod beacons;
 mod chaos;
 mod churn;

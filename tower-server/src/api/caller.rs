@@ -2,8 +2,11 @@
 
 use actix_web::{FromRequest, HttpRequest, dev};
 use futures::future;
-use tower_common::api::{Changed, Code, IDEMPOTENCY_KEY, Problem};
-use tower_proto::v1;
+use tower_common::{
+    api::{Changed, Code, IDEMPOTENCY_KEY, Problem},
+    clock,
+};
+use tower_proto::v1::{self, part_edited::Owner};
 
 use super::{
     conditions::{IfMatch, Key},
@@ -13,7 +16,10 @@ use super::{
 use crate::{
     auth::identity::Principal,
     event_log::ReadError,
-    registry::{Answer, Command, Refusal, Registry, Request, SubmitError},
+    registry::{
+        Answer, Command, Refusal, Registry, Request, SubmitError,
+        permission::{Action, may},
+    },
 };
 
 /// How the registry calls a command id that was used for something else.
@@ -62,6 +68,32 @@ impl Writer {
         self.submit_if(registry, reason, command, None).await
     }
 
+    /// Refuses whoever may not do this, before anything is looked up for it.
+    ///
+    /// # Errors
+    /// If they may not.
+    pub fn may(&self, registry: &Registry, action: Action) -> Result<(), Refused> {
+        let now = clock::unix_millis();
+        let allowed = registry.read(|state| may(state, &self.principal.credential, action, None, now));
+        allowed.map_err(|refusal| findings::refusal(&refusal).into())
+    }
+
+    /// Refuses whoever may not carry this out in any case, before documents are read and compiled for it. What the
+    /// case is, the registry finds out.
+    fn may_perhaps(&self, registry: &Registry, command: &Command) -> Result<(), Refused> {
+        let now = clock::unix_millis();
+        let may = |action: &Action| {
+            registry.read(|state| may(state, &self.principal.credential, *action, command.service(), now))
+        };
+        let actions = actions(command);
+        match actions.first().map(may) {
+            Some(Err(refusal)) if !actions.iter().any(|action| may(action).is_ok()) => {
+                Err(findings::refusal(&refusal).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn submit_if(
         &self,
         registry: &Registry,
@@ -69,6 +101,7 @@ impl Writer {
         command: Command,
         if_match: Option<u64>,
     ) -> Result<Answer, Refused> {
+        self.may_perhaps(registry, &command)?;
         let service = command.service().map(str::to_owned);
         // Each caller's keys are their own.
         let credential = &self.principal.credential;
@@ -88,6 +121,32 @@ impl Writer {
             }
             SubmitError::Failed(_) => Refused::new(Code::Internal, error.to_string()),
         })
+    }
+}
+
+/// What it may take to carry out a command: any of these.
+fn actions(command: &Command) -> &'static [Action] {
+    match command {
+        Command::Upload(_) => &[Action::Upload],
+        Command::Approve(_) => &[Action::Approve],
+        Command::Retire(_) => &[Action::Retire],
+        Command::Activate(_) | Command::RollBack(_) => &[Action::Activate, Action::Rerelease],
+        Command::Traffic(_) => &[Action::Activate],
+        Command::Deactivate(_) => &[Action::Deactivate],
+        Command::Abort(_) => &[Action::Abort],
+        Command::EditPart(edit) => match edit.owner {
+            Owner::Unspecified | Owner::Platform => &[Action::EditPlatform],
+            Owner::Security => &[Action::EditSecurity],
+        },
+        Command::IssueToken(_) => &[Action::ManageTokens],
+        Command::ReleaseHold(_) => &[Action::ReleaseHold],
+        Command::Adopt(_) => &[Action::Adopt],
+        // One's own token may be given back; the others are Tower's, and do not come this way.
+        Command::RevokeToken(_)
+        | Command::Step(_)
+        | Command::Report(_)
+        | Command::End(_)
+        | Command::RecordHold(_) => &[],
     }
 }
 

@@ -86,8 +86,9 @@ impl FromRequest for Key {
 
     fn from_request(request: &HttpRequest, _: &mut dev::Payload) -> Self::Future {
         let read = text(request, IDEMPOTENCY_KEY).and_then(|text| match text {
-            Some(key) if key.is_empty() || key.len() > MAX_KEY_BYTES => {
-                Err(Refused::malformed(IDEMPOTENCY_KEY, format!("it has 1 to {MAX_KEY_BYTES} characters")))
+            Some(key) if key.is_empty() || key.len() > MAX_KEY_BYTES || key.contains(' ') => {
+                let detail = format!("it has 1 to {MAX_KEY_BYTES} visible characters, and no spaces");
+                Err(Refused::malformed(IDEMPOTENCY_KEY, detail))
             }
             key => Ok(Self(key.map(str::to_owned))),
         });
@@ -149,6 +150,7 @@ mod tests {
         };
         assert_eq!(key(b"a-1").await.as_deref(), Some("a-1"));
         assert_eq!(key(b"").await, None);
+        assert_eq!(key(b"a 1").await, None);
         assert_eq!(key(&[b'a'; MAX_KEY_BYTES + 1]).await, None);
         assert_eq!(key("ä".as_bytes()).await, None);
     }

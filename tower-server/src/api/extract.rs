@@ -1,6 +1,6 @@
 //! What handlers take from requests. What cannot be read is refused, and the field is named.
 
-use std::{future::Future, pin::Pin, time::Duration};
+use std::{future::Future, ops::RangeInclusive, pin::Pin, time::Duration};
 
 use actix_web::{
     FromRequest, HttpRequest, dev,
@@ -9,6 +9,7 @@ use actix_web::{
 };
 use futures::{StreamExt, future};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use tower_common::api::{Code, MAX_DOCUMENT_BYTES, MAX_REASON_CHARS, Problem};
 
 use super::error::Refused;
@@ -73,7 +74,7 @@ impl<T: DeserializeOwned + Default + 'static> FromRequest for Maybe<T> {
                 return Ok(Self(T::default()));
             }
             typed?;
-            parse(&body).map(Self)
+            Ok(Self(parse::<Option<T>>(&body)?.unwrap_or_default()))
         })
     }
 }
@@ -175,18 +176,38 @@ fn body(
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+    let malformed = |error: serde_json::Error| Refused::malformed("body", error.to_string());
+    let mut value: Value = serde_json::from_slice(body).map_err(malformed)?;
     // A list of values without names would do, too, and nobody means that.
-    if body.trim_ascii_start().first() == Some(&b'[') {
+    if value.is_array() {
         return Err(Refused::malformed("body", "it has to be a JSON object, not a list"));
     }
-    let mut values = serde_json::Deserializer::from_slice(body);
-    let read = serde_path_to_error::deserialize(&mut values).map_err(|error| {
+    whole_numbers(&mut value);
+    serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let field = if matches!(path.as_str(), "." | "?") { "body".to_owned() } else { path };
         Refused::malformed(&field, error.into_inner().to_string())
-    })?;
-    values.end().map_err(|error| Refused::malformed("body", error.to_string()))?;
-    Ok(read)
+    })
+}
+
+/// In JSON 1.0 is as whole a number as 1.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap_or_default();
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a whole number below 2^53"
+            )]
+            if float.fract() == 0.0 && (0.0..9e15).contains(&float) {
+                *value = Value::from(float as u64);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 fn query<T: DeserializeOwned>(text: &str) -> Result<T, Refused> {
@@ -217,4 +238,18 @@ pub fn reason(reason: Option<String>) -> Result<String, Refused> {
         return Err(Refused::malformed("reason", detail));
     }
     Ok(reason)
+}
+
+/// Refuses a number that is out of bounds.
+///
+/// # Errors
+/// If it is there, and out of bounds.
+pub fn bounded(field: &str, value: Option<u64>, bounds: RangeInclusive<u64>) -> Result<(), Refused> {
+    match value {
+        Some(value) if !bounds.contains(&value) => {
+            let (low, high) = bounds.into_inner();
+            Err(Refused::malformed(field, format!("it is from {low} to {high}, and not {value}")))
+        }
+        _ => Ok(()),
+    }
 }

@@ -8,8 +8,8 @@ use tower_common::api::{IDEMPOTENCY_KEY, Problem, problem::MEDIA_TYPE};
 use utoipa::{
     Modify, OpenApi, PartialSchema, ToSchema,
     openapi::{
-        self, ContentBuilder, PathItem, Ref, Required, ResponseBuilder, SecurityRequirement,
-        path::{Operation, ParameterBuilder, ParameterIn},
+        self, ContentBuilder, PathItem, Ref, RefOr, Required, ResponseBuilder, Schema, SecurityRequirement,
+        path::{Operation, Parameter, ParameterBuilder, ParameterIn},
         schema::{ObjectBuilder, SchemaType, Type},
         security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
@@ -52,6 +52,7 @@ routes! {
         start_activation, list_activations, get_activation, abort_activation, roll_back, deactivate, set_traffic,
     },
     plan::{plan_activation},
+    config::{host_config},
     fleet::{list_hosts, get_host, list_lacking},
     schema::{service_schema},
     parts::{
@@ -117,6 +118,11 @@ impl Modify for Manners {
             SecurityRequirement::new(CERTIFICATE, none),
         ]);
         for item in document.paths.paths.values_mut() {
+            for operation in
+                [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().flatten()
+            {
+                operation.parameters.iter_mut().flatten().for_each(not_null);
+            }
             let writes = [&mut item.put, &mut item.post, &mut item.delete];
             for operation in writes.into_iter().flatten() {
                 operation.parameters.get_or_insert_default().push(idempotency_key().into());
@@ -127,6 +133,34 @@ impl Modify for Manners {
     }
 }
 
+/// A parameter that is not there is not there: none is null.
+fn not_null(parameter: &mut RefOr<Parameter>) {
+    let RefOr::T(parameter) = parameter else { return };
+    let schema = match parameter.schema.take() {
+        Some(RefOr::T(Schema::Object(mut object))) => {
+            if let SchemaType::Array(types) = &mut object.schema_type {
+                types.retain(|kind| *kind != Type::Null);
+                if let [only] = types.as_slice() {
+                    object.schema_type = SchemaType::Type(only.clone());
+                }
+            }
+            Some(RefOr::T(Schema::Object(object)))
+        }
+        Some(RefOr::T(Schema::OneOf(mut choice))) => {
+            let null = SchemaType::Type(Type::Null);
+            let is_null =
+                |item: &RefOr<Schema>| matches!(item, RefOr::T(Schema::Object(of)) if of.schema_type == null);
+            choice.items.retain(|item| !is_null(item));
+            match choice.items.len() {
+                1 => choice.items.pop(),
+                _ => Some(RefOr::T(Schema::OneOf(choice))),
+            }
+        }
+        other => other,
+    };
+    parameter.schema = schema;
+}
+
 fn may_fail(operation: &mut Operation) {
     for (range, description) in [("4XX", "Refused"), ("5XX", "Failed, or not possible now")] {
         let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
@@ -135,7 +169,7 @@ fn may_fail(operation: &mut Operation) {
     }
 }
 
-fn idempotency_key() -> openapi::path::Parameter {
+fn idempotency_key() -> Parameter {
     let schema = ObjectBuilder::new()
         .schema_type(SchemaType::Type(Type::String))
         .min_length(Some(1))

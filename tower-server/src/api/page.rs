@@ -3,7 +3,7 @@
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Serialize, de::DeserializeOwned};
-use tower_common::api::{DEFAULT_LIMIT, MAX_LIMIT};
+use tower_common::api::{Code, DEFAULT_LIMIT, MAX_LIMIT, Problem};
 
 use super::error::Refused;
 
@@ -71,7 +71,9 @@ pub fn decode<K: DeserializeOwned>(cursor: &str) -> Result<K, Refused> {
             URL_SAFE_NO_PAD.decode(Some(cursor).filter(|cursor| cursor.len() <= MAX_CURSOR_BYTES)?).ok()?;
         serde_json::from_slice(&bytes).ok()
     };
-    read().ok_or_else(|| Refused::malformed("cursor", "it is not the \"next\" of a page of this list"))
+    let refuse =
+        || Problem::new(Code::Invalid, "it is not the \"next\" of a page of this list").field("cursor");
+    read().ok_or_else(|| refuse().into())
 }
 
 #[cfg(test)]

@@ -185,7 +185,9 @@ fn resolve(
         Some(tier.clusters.iter().map(workload).collect())
     };
     let resolved = |salt: &str| {
-        audience.resolve(salt, tier).map_err(|error| Refused::malformed("audience", error.to_string()))
+        let resolved = audience.resolve(salt, tier);
+        resolved
+            .map_err(|error| Refused::from(Problem::new(Code::Invalid, error.to_string()).field("audience")))
     };
     for held in service.firm.rules.iter().filter_map(|rule| rule.audience.as_ref()) {
         if resolved(steps::salt_of(held))? == *held {

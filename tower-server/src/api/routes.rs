@@ -2,6 +2,7 @@
 
 pub mod activations;
 pub mod activity;
+pub mod config;
 pub mod fleet;
 pub mod log;
 pub mod parts;

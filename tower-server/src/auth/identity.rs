@@ -5,7 +5,7 @@ use tower_common::api::{Code, Problem, access::Role};
 use tower_proto::v1;
 
 use super::{connection::CertificateNames, token::Secret};
-use crate::{api::error::Refused, registry::permission::CERTIFICATE};
+use crate::{api::error::Refused, escape::escape, registry::permission::CERTIFICATE};
 
 /// What to do about a missing or bad credential.
 const HOW: &str = "send \"Authorization: Bearer TOKEN\"; an admin issues tokens, and the first one of a new log is \
@@ -46,6 +46,11 @@ pub struct Known {
     pub issued: v1::TokenIssued,
     /// It was taken back.
     pub revoked: bool,
+}
+
+/// The credential of whoever has a client certificate with this name.
+pub fn of_certificate(name: &str) -> String {
+    format!("{CERTIFICATE}{}", escape(name))
 }
 
 impl Principal {
@@ -105,7 +110,7 @@ impl Presented {
                 let mut faults = Vec::new();
                 let mut found = None;
                 for name in &self.certificate {
-                    let credential = format!("{CERTIFICATE}{name}");
+                    let credential = of_certificate(name);
                     match known(&credential)?.map(|found| usable(found, now_ms)) {
                         Some(Ok(issued)) => {
                             found = Some((credential, issued));

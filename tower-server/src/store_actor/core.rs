@@ -80,6 +80,11 @@ impl StoreCore {
         }
     }
 
+    /// What Beacons are sent.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Applies a transaction, and returns it as frames, unless it changes nothing that a Beacon must know
     /// at once: a position that moves alone is told by the next heartbeat.
     pub fn apply(&mut self, mut transaction: Transaction, now: Instant) -> Option<Vec<Bytes>> {

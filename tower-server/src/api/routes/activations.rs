@@ -5,12 +5,12 @@ use std::cmp::Reverse;
 use actix_web::{HttpResponse, get, http::header, post, put, web};
 use tower_common::{
     api::{
-        Changed, Reason,
+        Changed, Code, Problem, Reason,
         activation::{
             Activation, ActivationRequest, Activations, RollbackRequest, Started, StepRequest, TrafficRequest,
         },
     },
-    audience::AudienceSpec,
+    audience::{AudienceError, AudienceSpec},
 };
 use tower_proto::v1::ActivationRecord;
 
@@ -25,7 +25,7 @@ use crate::{
         caller::Caller,
         conditions::etag,
         error::Refused,
-        extract::{self, Json, Maybe, Path, Query},
+        extract::{self, Json, Maybe, Path, Query, bounded},
         told::{self, fleet as words, some},
     },
     fleet::{
@@ -39,13 +39,22 @@ use crate::{
     },
 };
 
+/// What is taken back by itself is so within a year.
+const MAX_TTL_SECONDS: u64 = 31_536_000;
+
+/// A step stands for no longer than a day.
+const MAX_PAUSE_SECONDS: u64 = 86_400;
+
+/// More steps are refused.
+const MAX_STEPS: usize = 20;
+
 /// Hosts that are told with an activation.
 const MAX_LACKING: usize = 100;
 
 /// Give a version to hosts, step by step
 #[utoipa::path(
     tag = "activations",
-    params(("If-Match" = Option<String>, Header, description = "The ETag of the service, or of a plan")),
+    params(OfService, ("If-Match" = Option<String>, Header, description = "The ETag of the service, or of a plan", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
     responses((status = 202, body = Started), (status = 200, body = Started, description = "It is there")),
 )]
 #[post("/api/v1/services/{service}/activations")]
@@ -68,7 +77,7 @@ pub(crate) async fn start_activation(
 /// Change weights, and nothing else
 #[utoipa::path(
     tag = "activations",
-    params(("If-Match" = Option<String>, Header, description = "The ETag of the service")),
+    params(OfService, ("If-Match" = Option<String>, Header, description = "The ETag of the service", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
     responses((status = 202, body = Started), (status = 200, body = Started, description = "They are so")),
 )]
 #[put("/api/v1/services/{service}/traffic")]
@@ -92,7 +101,7 @@ pub(crate) async fn set_traffic(
 #[utoipa::path(
     tag = "activations",
     request_body = Option<RollbackRequest>,
-    params(("If-Match" = Option<String>, Header, description = "The ETag of the service")),
+    params(OfService, ("If-Match" = Option<String>, Header, description = "The ETag of the service", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
     responses((status = 202, body = Started), (status = 200, body = Started, description = "That is all")),
 )]
 #[post("/api/v1/services/{service}/rollback")]
@@ -111,7 +120,7 @@ pub(crate) async fn roll_back(
 #[utoipa::path(
     tag = "activations",
     request_body = Option<Reason>,
-    params(("If-Match" = Option<String>, Header, description = "The ETag of the service")),
+    params(OfService, ("If-Match" = Option<String>, Header, description = "The ETag of the service", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
     responses((status = 200, body = Changed)),
 )]
 #[post("/api/v1/services/{service}/deactivate")]
@@ -126,7 +135,7 @@ pub(crate) async fn deactivate(
 }
 
 /// The newest activations of a service, the newest first
-#[utoipa::path(tag = "activations", responses((status = 200, body = Activations)))]
+#[utoipa::path(tag = "activations", responses((status = 200, body = Activations)), params(OfService, PageQuery))]
 #[get("/api/v1/services/{service}/activations")]
 pub(crate) async fn list_activations(
     state: web::Data<AppState>,
@@ -142,7 +151,7 @@ pub(crate) async fn list_activations(
 }
 
 /// An activation, and how far it is
-#[utoipa::path(tag = "activations", responses((status = 200, body = Activation)))]
+#[utoipa::path(tag = "activations", responses((status = 200, body = Activation)), params(ById))]
 #[get("/api/v1/activations/{id}")]
 pub(crate) async fn get_activation(
     state: web::Data<AppState>,
@@ -158,7 +167,7 @@ pub(crate) async fn get_activation(
 #[utoipa::path(
     tag = "activations",
     request_body = Option<Reason>,
-    responses((status = 200, body = Started)),
+    responses((status = 200, body = Started)), params(ById),
 )]
 #[post("/api/v1/activations/{id}/abort")]
 pub(crate) async fn abort_activation(
@@ -223,6 +232,10 @@ fn plan(
     at_once: bool,
     ttl_seconds: Option<u64>,
 ) -> Result<Plan, Refused> {
+    bounded("ttl_seconds", ttl_seconds, 1..=MAX_TTL_SECONDS)?;
+    if steps.is_some_and(|steps| steps.len() > MAX_STEPS) {
+        return Err(Refused::malformed("steps", format!("there are at most {MAX_STEPS} steps")));
+    }
     let steps = steps.map(|steps| steps.iter().enumerate().map(step).collect());
     Ok(Plan {
         audience: audience("audience", who)?,
@@ -233,6 +246,11 @@ fn plan(
 }
 
 fn step((place, step): (usize, &StepRequest)) -> Result<PlannedStep, Refused> {
+    bounded(
+        &format!("steps[{place}].pause_seconds"),
+        step.pause_seconds.map(u64::from),
+        0..=MAX_PAUSE_SECONDS,
+    )?;
     Ok(PlannedStep {
         audience: audience(&format!("steps[{place}].audience"), Some(&step.audience))?,
         pause_ms: step.pause_seconds.map(|pause| pause.saturating_mul(1000)),
@@ -241,7 +259,6 @@ fn step((place, step): (usize, &StepRequest)) -> Result<PlannedStep, Refused> {
 
 /// An audience as it is written in a field.
 pub(super) fn audience(field: &str, text: Option<&str>) -> Result<AudienceSpec, Refused> {
-    text.unwrap_or("everyone")
-        .parse()
-        .map_err(|error: tower_common::audience::AudienceError| Refused::malformed(field, error.to_string()))
+    let parsed = text.unwrap_or("everyone").parse();
+    parsed.map_err(|error: AudienceError| Problem::new(Code::Invalid, error.to_string()).field(field).into())
 }

@@ -11,7 +11,7 @@ use crate::{
         AppState,
         caller::{self, unreadable},
         error::Refused,
-        extract::{Path, Query},
+        extract::{Path, Query, bounded},
         history,
         page::{Page, decode, encode},
         stream, told,
@@ -22,12 +22,16 @@ use crate::{
 /// Entries that are looked at for a page; what is beyond is on the next.
 const MAX_LOOKED_AT: u64 = 10_000;
 
+/// No index is larger.
+const MAX_INDEX: u64 = i64::MAX as u64;
+
 /// Entries that are read at once.
 const CHUNK: u64 = 500;
 
 /// Which entries, in which order.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ActivityQuery {
     /// About this service.
     service: Option<String>,
@@ -64,6 +68,7 @@ pub enum Include {
 /// Which entries of the stream.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct StreamQuery {
     /// About this service.
     service: Option<String>,
@@ -75,18 +80,21 @@ pub struct StreamQuery {
 
 /// An entry in the path.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
 pub struct OfEntry {
     /// The index of the entry.
     index: u64,
 }
 
 /// Who did what, when, why and from where
-#[utoipa::path(tag = "activity", responses((status = 200, body = Activity)))]
+#[utoipa::path(tag = "activity", responses((status = 200, body = Activity)), params(ActivityQuery))]
 #[get("/api/v1/activity")]
 pub(crate) async fn list_activity(
     state: web::Data<AppState>,
     Query(query): Query<ActivityQuery>,
 ) -> Result<HttpResponse, Refused> {
+    bounded("after", query.after, 0..=MAX_INDEX)?;
+    bounded("before", query.before, 0..=MAX_INDEX)?;
     let limit = Page { cursor: None, limit: query.limit }.limit()?;
     let filter = stream::Filter { service: query.service, author: query.author, command: query.command };
     let cursor: Option<u64> = query.cursor.as_deref().map(decode).transpose()?;
@@ -136,7 +144,7 @@ pub(crate) async fn list_activity(
 }
 
 /// One entry, with what was otherwise before
-#[utoipa::path(tag = "activity", responses((status = 200, body = Entry)))]
+#[utoipa::path(tag = "activity", responses((status = 200, body = Entry)), params(OfEntry))]
 #[get("/api/v1/activity/{index}")]
 pub(crate) async fn get_activity(
     state: web::Data<AppState>,
@@ -149,7 +157,7 @@ pub(crate) async fn get_activity(
 /// Entries as they come, as server-sent events
 #[utoipa::path(
     tag = "activity",
-    params(("Last-Event-ID" = Option<u64>, Header, description = "The index of the last entry that was received")),
+    params(StreamQuery, ("Last-Event-ID" = Option<u64>, Header, description = "The index of the last entry that was received")),
     responses((
         status = 200, content_type = "text/event-stream", body = String,
         description = "Events \"entry\", with the index as id and an Entry as data; comments in between",

@@ -25,6 +25,7 @@ use crate::{
 /// Which hosts.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ListQuery {
     /// Part of the name, or of the zone's.
     search: Option<String>,
@@ -37,6 +38,7 @@ pub struct ListQuery {
 
 /// A host in the path.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
 pub struct OfHost {
     /// The name of the host.
     pub host: String,
@@ -44,13 +46,14 @@ pub struct OfHost {
 
 /// A release in the path.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
 pub struct OfRelease {
     /// The id of the release.
     release: String,
 }
 
 /// Hosts that this Tower knows
-#[utoipa::path(tag = "hosts", responses((status = 200, body = HostList)))]
+#[utoipa::path(tag = "hosts", responses((status = 200, body = HostList)), params(ListQuery))]
 #[get("/api/v1/hosts")]
 pub(crate) async fn list_hosts(
     state: web::Data<AppState>,
@@ -66,7 +69,7 @@ pub(crate) async fn list_hosts(
 }
 
 /// A host, what it holds, and what its Envoys made of it
-#[utoipa::path(tag = "hosts", responses((status = 200, body = HostDetail)))]
+#[utoipa::path(tag = "hosts", responses((status = 200, body = HostDetail)), params(OfHost))]
 #[get("/api/v1/hosts/{host}")]
 pub(crate) async fn get_host(
     state: web::Data<AppState>,
@@ -97,7 +100,7 @@ pub(crate) async fn get_host(
 }
 
 /// Hosts that should have a release, and have not
-#[utoipa::path(tag = "hosts", responses((status = 200, body = Lacking)))]
+#[utoipa::path(tag = "hosts", responses((status = 200, body = Lacking)), params(OfRelease, PageQuery))]
 #[get("/api/v1/releases/{release}/lacking")]
 pub(crate) async fn list_lacking(
     state: web::Data<AppState>,

@@ -3,7 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, delete, get, put, web};
 use tower_common::{
     api::{
-        Changed, YAML,
+        Changed, Code, Problem, YAML,
         part::{Part, PartEdited, PartOwner},
     },
     document::{self, World},
@@ -23,6 +23,9 @@ use crate::{
     },
     registry::{Command, commands::EditPart},
 };
+
+/// The longest name of a service in the log.
+const MAX_NAME_BYTES: usize = 253;
 
 macro_rules! parts {
     ($owner:ident, all: $all:literal, $get:ident, $put:ident, $delete:ident,
@@ -44,7 +47,7 @@ macro_rules! parts {
         #[utoipa::path(
             tag = "parts",
             request_body(content((String = "application/yaml"), (serde_json::Value = "application/json"))),
-            params(("If-Match" = Option<String>, Header, description = "The ETag of the part")),
+            params(DocumentQuery, ("If-Match" = Option<String>, Header, description = "The ETag of the part", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
             responses((status = 200, body = PartEdited)),
         )]
         #[put($all)]
@@ -60,7 +63,7 @@ macro_rules! parts {
         /// Take the part for all services away
         #[utoipa::path(
             tag = "parts",
-            params(("If-Match" = Option<String>, Header, description = "The ETag of the part")),
+            params(ReasonQuery, ("If-Match" = Option<String>, Header, description = "The ETag of the part", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
             responses((status = 200, body = Changed)),
         )]
         #[delete($all)]
@@ -75,8 +78,8 @@ macro_rules! parts {
         /// The part for a service, or, as application/yaml, its document
         #[utoipa::path(
             tag = "parts",
-            responses((status = 200, content((Part = "application/json"), (String = "application/yaml")))),
-        )]
+            responses((status = 200, content((Part = "application/json"), (String = "application/yaml")))), params(OfService),
+)]
         #[get($one)]
         pub(crate) async fn $get_one(
             state: web::Data<AppState>,
@@ -90,7 +93,7 @@ macro_rules! parts {
         #[utoipa::path(
             tag = "parts",
             request_body(content((String = "application/yaml"), (serde_json::Value = "application/json"))),
-            params(("If-Match" = Option<String>, Header, description = "The ETag of the part")),
+            params(DocumentQuery, OfService, ("If-Match" = Option<String>, Header, description = "The ETag of the part", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
             responses((status = 200, body = PartEdited)),
         )]
         #[put($one)]
@@ -107,7 +110,7 @@ macro_rules! parts {
         /// Take the part for a service away
         #[utoipa::path(
             tag = "parts",
-            params(("If-Match" = Option<String>, Header, description = "The ETag of the part")),
+            params(ReasonQuery, OfService, ("If-Match" = Option<String>, Header, description = "The ETag of the part", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
             responses((status = 200, body = Changed)),
         )]
         #[delete($one)]
@@ -176,6 +179,7 @@ async fn replace(
     query: DocumentQuery,
     text: String,
 ) -> Result<HttpResponse, Refused> {
+    check_name(service.as_deref())?;
     let file = query.file()?;
     let found = match document::parse(&file, &text, documents::owner(whose(owner))) {
         Ok(parsed) => document::check_part(&parsed, &World::unknown()),
@@ -217,4 +221,15 @@ fn whose(owner: PartOwner) -> Owner {
         PartOwner::Platform => Owner::Platform,
         PartOwner::Security => Owner::Security,
     }
+}
+
+/// Refuses what no service can be called in the log.
+fn check_name(service: Option<&str>) -> Result<(), Refused> {
+    let Some(name) = service else { return Ok(()) };
+    let wrong = |letter: char| letter == '/' || letter.is_whitespace() || letter.is_control();
+    if name.len() <= MAX_NAME_BYTES && !name.contains(wrong) {
+        return Ok(());
+    }
+    let detail = format!("{name:?} can be no service's name");
+    Err(Problem::new(Code::Invalid, detail).next("name the service as it is discovered").into())
 }

@@ -1,7 +1,10 @@
 //! What an activation would do.
 
 use actix_web::{HttpResponse, post, web};
-use tower_common::api::plan::{Plan, PlanRequest};
+use tower_common::api::{
+    Code, Problem,
+    plan::{Plan, PlanRequest},
+};
 
 use super::{
     activations::audience,
@@ -16,7 +19,7 @@ use crate::api::{
 };
 
 /// What giving a version, or a document, to an audience would do; nothing is done
-#[utoipa::path(tag = "versions", responses((status = 200, body = Plan)))]
+#[utoipa::path(tag = "versions", responses((status = 200, body = Plan)), params(OfService))]
 #[post("/api/v1/services/{service}/plan")]
 pub(crate) async fn plan_activation(
     state: web::Data<AppState>,
@@ -26,7 +29,10 @@ pub(crate) async fn plan_activation(
     let subject = match (body.version, body.document) {
         (Some(number), None) => Subject::Version(number),
         (None, Some(text)) => Subject::Document { text, file: check_file(body.file.as_deref())? },
-        _ => return Err(Refused::malformed("version", "name a version, or send a document, and not both")),
+        _ => {
+            let detail = "name a version, or send a document, and not both";
+            return Err(Problem::new(Code::Invalid, detail).field("version").into());
+        }
     };
     let audience = audience("audience", body.audience.as_deref())?;
     let plan = plan(&state, &path.service, subject, &audience).await?;

@@ -11,6 +11,7 @@ const MAX_FILE_CHARS: usize = 200;
 /// Which page.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct PageQuery {
     /// The `next` of the page before.
     cursor: Option<String>,
@@ -22,6 +23,7 @@ pub struct PageQuery {
 /// Why something is done that has no body.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ReasonQuery {
     /// For those who read the activity log.
     #[param(max_length = 500)]
@@ -31,6 +33,7 @@ pub struct ReasonQuery {
 /// About a document that is sent as the body.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct DocumentQuery {
     /// What findings call the document.
     #[param(max_length = 200)]
@@ -42,6 +45,7 @@ pub struct DocumentQuery {
 
 /// A service in the path.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
 pub struct OfService {
     /// The name of the service.
     pub service: String,
@@ -49,6 +53,7 @@ pub struct OfService {
 
 /// An id in the path.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
 pub struct ById {
     /// The id.
     pub id: String,

@@ -22,6 +22,7 @@ pub enum Whose {
 /// Which schema.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct SchemaQuery {
     /// Only the fields that this owner may write; all if absent.
     #[param(inline)]
@@ -32,7 +33,7 @@ pub struct SchemaQuery {
 #[utoipa::path(
     tag = "about",
     security(()),
-    responses((status = 200, description = "JSON Schema 2020-12", body = serde_json::Value, content_type = "application/schema+json")),
+    responses((status = 200, description = "JSON Schema 2020-12", body = serde_json::Value, content_type = "application/schema+json")), params(SchemaQuery),
 )]
 #[get("/api/v1/schema/service.json")]
 pub(crate) async fn service_schema(Query(query): Query<SchemaQuery>) -> Result<HttpResponse, Refused> {

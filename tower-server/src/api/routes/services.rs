@@ -38,6 +38,7 @@ const MAX_VERSIONS: usize = 20;
 /// Which services, in which order.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct ListQuery {
     /// Part of the name, or of the owner's.
     search: Option<String>,
@@ -63,6 +64,7 @@ pub enum Include {
 /// What is wanted of a service.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct DetailQuery {
     /// What else is told.
     #[param(inline)]
@@ -70,7 +72,7 @@ pub struct DetailQuery {
 }
 
 /// Services, discovered or configured
-#[utoipa::path(tag = "services", responses((status = 200, body = Services)))]
+#[utoipa::path(tag = "services", responses((status = 200, body = Services)), params(ListQuery))]
 #[get("/api/v1/services")]
 pub(crate) async fn list_services(
     state: web::Data<AppState>,
@@ -100,7 +102,7 @@ pub(crate) async fn list_services(
 }
 
 /// What is known of a service
-#[utoipa::path(tag = "services", responses((status = 200, body = ServiceDetail)))]
+#[utoipa::path(tag = "services", responses((status = 200, body = ServiceDetail)), params(OfService, DetailQuery))]
 #[get("/api/v1/services/{service}")]
 pub(crate) async fn get_service(
     state: web::Data<AppState>,
@@ -136,7 +138,7 @@ pub(crate) async fn get_service(
 }
 
 /// Endpoints as they are published
-#[utoipa::path(tag = "services", responses((status = 200, body = Endpoints)))]
+#[utoipa::path(tag = "services", responses((status = 200, body = Endpoints)), params(OfService))]
 #[get("/api/v1/services/{service}/endpoints")]
 pub(crate) async fn list_endpoints(
     state: web::Data<AppState>,

@@ -24,6 +24,7 @@ use crate::{
     registry::{
         Command,
         commands::{self, ReleaseHold},
+        permission::Action,
     },
     sources::{AdoptError, OperatorError},
 };
@@ -65,7 +66,7 @@ pub(crate) async fn list_beacons(state: web::Data<AppState>) -> HttpResponse {
 }
 
 /// Let go what is held
-#[utoipa::path(tag = "sources", request_body = Option<Reason>, responses((status = 200, body = Released)))]
+#[utoipa::path(tag = "sources", request_body = Option<Reason>, responses((status = 200, body = Released)), params(ById))]
 #[post("/api/v1/holds/{id}/release")]
 pub(crate) async fn release_hold(
     state: web::Data<AppState>,
@@ -73,6 +74,7 @@ pub(crate) async fn release_hold(
     Path(path): Path<ById>,
     Maybe(body): Maybe<Reason>,
 ) -> Result<HttpResponse, Refused> {
+    caller.may(&state.registry, Action::ReleaseHold)?;
     let reason = extract::reason(body.reason)?;
     let mut holds = state.describe_sources().await.into_iter().flat_map(|report| report.holds);
     let Some(hold) = holds.find(|hold| hold.id == path.id) else {
@@ -89,7 +91,7 @@ pub(crate) async fn release_hold(
 #[utoipa::path(
     tag = "sources",
     request_body = Option<Adopt>,
-    params(("If-Match" = Option<String>, Header, description = "The incarnation, in quotes")),
+    params(ById, ("If-Match" = Option<String>, Header, description = "The incarnation, in quotes")),
     responses((status = 200, body = Adopted)),
 )]
 #[post("/api/v1/sources/{id}/adopt")]
@@ -100,6 +102,7 @@ pub(crate) async fn adopt_source(
     seen: IncarnationTag,
     Maybe(body): Maybe<Adopt>,
 ) -> Result<HttpResponse, Refused> {
+    caller.may(&state.registry, Action::Adopt)?;
     let reason = extract::reason(body.reason)?;
     let source = state.sources.iter().find(|source| source.id() == path.id);
     let source = source.ok_or_else(|| Refused::no_such("source", &path.id, "/api/v1/sources"))?;

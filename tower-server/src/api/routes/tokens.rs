@@ -8,7 +8,7 @@ use tower_common::{
     },
     clock,
 };
-use tower_proto::v1::{TokenIssued, TokenRecord};
+use tower_proto::v1::{TokenIssued, TokenRecord, event::Event};
 
 use super::queries::{ById, PageQuery, ReasonQuery};
 use crate::{
@@ -16,16 +16,31 @@ use crate::{
         AppState,
         caller::{self, Caller},
         error::Refused,
-        extract::{self, Json, Path, Query},
+        extract::{self, Json, Path, Query, bounded},
         told,
     },
-    auth::{identity::Principal, token::Secret},
+    auth::{
+        identity::{Principal, of_certificate},
+        token::Secret,
+    },
     registry::{
         Command,
         commands::{IssueToken, RevokeToken},
-        permission::{self, Action, CERTIFICATE},
+        permission::{self, Action},
     },
 };
+
+/// The longest name of a client certificate.
+const MAX_CERTIFICATE_CHARS: usize = 200;
+
+/// The longest name of a token.
+const MAX_NAME_CHARS: usize = 100;
+
+/// What an owner owns at most.
+const MAX_SERVICES: usize = 1000;
+
+/// A token lives for ten years at most, or for ever.
+const MAX_TTL_SECONDS: u64 = 315_360_000;
 
 /// Who one is, and what one may do
 #[utoipa::path(tag = "access", responses((status = 200, body = WhoAmI)))]
@@ -43,7 +58,7 @@ pub(crate) async fn whoami(principal: Principal) -> HttpResponse {
 }
 
 /// Tokens that are not revoked
-#[utoipa::path(tag = "access", responses((status = 200, body = Tokens)))]
+#[utoipa::path(tag = "access", responses((status = 200, body = Tokens)), params(PageQuery))]
 #[get("/api/v1/tokens")]
 pub(crate) async fn list_tokens(
     state: web::Data<AppState>,
@@ -73,23 +88,45 @@ pub(crate) async fn issue_token(
         Some(_) => None,
         None => Some(Secret::generate().map_err(|error| Refused::new(Code::Internal, error.to_string()))?),
     };
-    let of_certificate = || format!("{CERTIFICATE}{}", body.certificate.clone().unwrap_or_default());
+    if let Some(name) = &body.certificate
+        && !(1..=MAX_CERTIFICATE_CHARS).contains(&name.chars().count())
+    {
+        let detail = format!("a name in a certificate has 1 to {MAX_CERTIFICATE_CHARS} characters");
+        return Err(Refused::malformed("certificate", detail));
+    }
+    if !(1..=MAX_NAME_CHARS).contains(&body.name.chars().count()) {
+        return Err(Refused::malformed("name", format!("a name has 1 to {MAX_NAME_CHARS} characters")));
+    }
+    if body.services.len() > MAX_SERVICES {
+        return Err(Refused::malformed("services", format!("there are at most {MAX_SERVICES}")));
+    }
+    if body.roles.is_empty() {
+        return Err(Refused::malformed("roles", "name at least one"));
+    }
+    bounded("ttl_seconds", body.ttl_seconds, 1..=MAX_TTL_SECONDS)?;
+    let name_of = || of_certificate(body.certificate.as_deref().unwrap_or_default());
     let expires_ms =
         body.ttl_seconds.map(|ttl| clock::unix_millis().saturating_add(ttl.saturating_mul(1000)));
     let issued = TokenIssued {
-        id: secret.as_ref().map_or_else(of_certificate, |secret| secret.id().to_owned()),
+        id: secret.as_ref().map_or_else(name_of, |secret| secret.id().to_owned()),
         name: body.name,
         hash: secret.as_ref().map(|secret| secret.hash().to_vec()).unwrap_or_default().into(),
         roles: body.roles.iter().map(|role| role.word().to_owned()).collect(),
         services: body.services,
         expires_ms: expires_ms.unwrap_or(0),
     };
-    let id = issued.id.clone();
+    let mut id = issued.id.clone();
     let done = caller.submit(&state.registry, reason, Command::IssueToken(IssueToken { issued })).await?;
     if done.repeated && secret.is_some() {
         let detail = "a token was issued with this key, and is told only once";
         let next = "revoke it, and issue another with another key; GET /api/v1/tokens has its id";
         return Err(Problem::new(Code::Conflict, detail).next(next).into());
+    }
+    // Of a request that comes again it is what was issued then.
+    for event in done.events.iter().filter_map(|event| event.event.as_ref()) {
+        if let Event::TokenIssued(issued) = event {
+            id.clone_from(&issued.id);
+        }
     }
     let folded = state.registry.state();
     let record = folded.mesh().tokens.get(&id).ok_or_else(|| Refused::silent("event log"))?;
@@ -98,7 +135,7 @@ pub(crate) async fn issue_token(
 }
 
 /// Revoke a token
-#[utoipa::path(tag = "access", responses((status = 200, body = Changed)))]
+#[utoipa::path(tag = "access", responses((status = 200, body = Changed)), params(ById, ReasonQuery))]
 #[delete("/api/v1/tokens/{id}")]
 pub(crate) async fn revoke_token(
     state: web::Data<AppState>,

@@ -35,6 +35,7 @@ use crate::{
 
 /// A version in the path.
 #[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
 pub struct OfVersion {
     /// The name of the service.
     service: String,
@@ -45,6 +46,7 @@ pub struct OfVersion {
 /// Two versions.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub struct DiffQuery {
     /// The number of the version before.
     from: u64,
@@ -56,7 +58,7 @@ pub struct DiffQuery {
 #[utoipa::path(
     tag = "versions",
     request_body(content((String = "application/yaml"), (serde_json::Value = "application/json"))),
-    params(("If-Match" = Option<String>, Header, description = "The ETag of the service")),
+    params(DocumentQuery, OfService, ("If-Match" = Option<String>, Header, description = "The ETag of the service", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
     responses((status = 201, body = Uploaded), (status = 200, body = Uploaded, description = "It was there")),
 )]
 #[post("/api/v1/services/{service}/versions")]
@@ -97,7 +99,7 @@ pub(crate) async fn upload_version(
 }
 
 /// Versions of a service, the newest first
-#[utoipa::path(tag = "versions", responses((status = 200, body = Versions)))]
+#[utoipa::path(tag = "versions", responses((status = 200, body = Versions)), params(OfService, PageQuery))]
 #[get("/api/v1/services/{service}/versions")]
 pub(crate) async fn list_versions(
     state: web::Data<AppState>,
@@ -119,7 +121,7 @@ pub(crate) async fn list_versions(
     responses((status = 200, content(
         (VersionDetail = "application/json"),
         (String = "application/yaml"),
-    ))),
+    ))), params(OfVersion),
 )]
 #[get("/api/v1/services/{service}/versions/{number}")]
 pub(crate) async fn get_version(
@@ -142,7 +144,7 @@ pub(crate) async fn get_version(
 }
 
 /// How two versions differ
-#[utoipa::path(tag = "versions", responses((status = 200, body = Diff)))]
+#[utoipa::path(tag = "versions", responses((status = 200, body = Diff)), params(OfService, DiffQuery))]
 #[get("/api/v1/services/{service}/diff")]
 pub(crate) async fn diff_versions(
     state: web::Data<AppState>,
@@ -167,7 +169,7 @@ pub(crate) async fn diff_versions(
 #[utoipa::path(
     tag = "versions",
     request_body = Option<Reason>,
-    params(("If-Match" = Option<String>, Header, description = "The ETag of the service")),
+    params(OfVersion, ("If-Match" = Option<String>, Header, description = "The ETag of the service", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
     responses((status = 200, body = Changed)),
 )]
 #[post("/api/v1/services/{service}/versions/{number}/approve")]
@@ -185,7 +187,7 @@ pub(crate) async fn approve_version(
 #[utoipa::path(
     tag = "versions",
     request_body = Option<Reason>,
-    params(("If-Match" = Option<String>, Header, description = "The ETag of the service")),
+    params(OfVersion, ("If-Match" = Option<String>, Header, description = "The ETag of the service", pattern = r#"^(\*|[0-9]{1,19}|"[0-9]{1,19}")$"#)),
     responses((status = 200, body = Changed)),
 )]
 #[post("/api/v1/services/{service}/versions/{number}/retire")]
