@@ -16,7 +16,12 @@ use crate::{
     link::LinkState,
     metrics::{Metrics, Times},
     mirror::{Mirror, MirrorSummary},
-    xds::{Clients, dump::dump, statics::Problems},
+    xds::{
+        Clients,
+        clients::{ReleaseStatus, ReleaseTrouble},
+        dump::dump,
+        statics::Problems,
+    },
 };
 
 /// What the pages are made of.
@@ -81,11 +86,18 @@ async fn status(state: web::Data<AppState>) -> impl Responder {
         "tls": state.tls.as_ref().map(Reloading::status),
         "mirror": state.mirror.lock().summary(),
         "clients": state.clients.snapshot(),
+        "releases": releases(&state),
         "static_problems": state.static_problems.as_ref().map(|problems| problems.borrow().clone()),
         "tower_heard_age_seconds": Times::age_seconds(&state.metrics.times.tower_heard),
         "snapshots_set_aside": *state.set_aside,
         "snapshot_age_seconds": Times::age_seconds(&state.metrics.times.snapshot_taken),
     }))
+}
+
+/// What became of the releases that services are assigned.
+fn releases(state: &AppState) -> Vec<ReleaseStatus> {
+    let held = state.mirror.lock().compositions().borrow().held.clone();
+    state.clients.releases(&held)
 }
 
 #[derive(Deserialize)]
@@ -111,6 +123,27 @@ async fn index(state: web::Data<AppState>) -> impl Responder {
 
 async fn not_found() -> impl Responder {
     HttpResponse::NotFound().json(json!({ "error": "there is no such page; see /" }))
+}
+
+fn render_releases(page: &mut String, releases: &[ReleaseStatus]) -> std::fmt::Result {
+    writeln!(page, "\nreleases  {} services with an assignment", releases.len())?;
+    for release in releases {
+        let name = |release: &str| if release.is_empty() { "default".to_owned() } else { release.to_owned() };
+        let assigned = release.release.as_deref().map_or_else(|| "UNKNOWN".to_owned(), name);
+        write!(page, "          {} {assigned} is {}", release.service, release.state.as_str())?;
+        if release.release.as_deref() != Some(&release.served) {
+            write!(page, ", {} is served", name(&release.served))?;
+        }
+        writeln!(page)?;
+        if let Some(ReleaseTrouble { client, type_url, resource, error }) = &release.trouble {
+            let place = [client.as_str(), type_url, resource].join(" ");
+            writeln!(page, "            {}", format!("{place} {error}").trim())?;
+        }
+        for note in &release.notes {
+            writeln!(page, "            {note}")?;
+        }
+    }
+    Ok(())
 }
 
 fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &LinkState) -> std::fmt::Result {
@@ -152,6 +185,7 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
     for problem in state.static_problems.iter().flat_map(|problems| problems.borrow().clone()) {
         writeln!(page, "\nfiles     {problem}")?;
     }
+    render_releases(page, &releases(state))?;
     let clients = state.clients.reports();
     writeln!(page, "\nclients   {} xDS streams", clients.len())?;
     for client in &clients {
@@ -177,4 +211,54 @@ fn render(page: &mut String, state: &AppState, mirror: &MirrorSummary, link: &Li
         }
     }
     writeln!(page, "\nmore      /status  /config_dump?node=ID  /metrics  /ready  /healthz")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::xds::clients::ReleaseState;
+
+    #[test]
+    fn the_page_tells_what_became_of_each_release() {
+        let of = |service: &str, release: Option<&str>, served: &str, state| ReleaseStatus {
+            service: service.to_owned(),
+            release: release.map(str::to_owned),
+            served: served.to_owned(),
+            state,
+            trouble: None,
+            notes: Vec::new(),
+        };
+        let trouble = ReleaseTrouble {
+            client: "envoy-1".to_owned(),
+            type_url: "cds".to_owned(),
+            resource: "api".to_owned(),
+            error: "no".to_owned(),
+        };
+        let all = [
+            ReleaseStatus { trouble: Some(trouble), ..of("api", Some("r1"), "r1", ReleaseState::Rejected) },
+            ReleaseStatus {
+                trouble: Some(ReleaseTrouble { error: "why".to_owned(), ..Default::default() }),
+                ..of("db", None, "", ReleaseState::Unknown)
+            },
+            ReleaseStatus {
+                notes: vec!["something".to_owned()],
+                ..of("web", Some(""), "", ReleaseState::Accepted)
+            },
+        ];
+        let mut page = String::new();
+        render_releases(&mut page, &all).unwrap();
+        let lines: Vec<&str> = page.trim().lines().map(str::trim).collect();
+        assert_eq!(
+            lines,
+            [
+                "releases  3 services with an assignment",
+                "api r1 is REJECTED",
+                "envoy-1 cds api no",
+                "db UNKNOWN is UNKNOWN, default is served",
+                "why",
+                "web default is ACCEPTED",
+                "something",
+            ]
+        );
+    }
 }

@@ -2,15 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use tower_common::view::BEACON;
+use tower_common::view::{BEACON, LOCAL};
 
 use crate::{
     options::{BootstrapOptions, XdsMode},
     xds::socket::grpc_path,
 };
-
-/// The Envoy cluster that stands for this Envoy's neighbours.
-const LOCAL: &str = "tower:local";
 
 /// How many streams an Envoy may have to the Beacon.
 const MAX_STREAMS: u32 = 65_536;
@@ -49,7 +46,7 @@ pub fn bootstrap(options: &BootstrapOptions) -> Value {
             "name": LOCAL,
             "type": "EDS",
             "connect_timeout": "1s",
-            "eds_cluster_config": { "service_name": service, "eds_config": source },
+            "eds_cluster_config": { "service_name": format!("{LOCAL}/{service}"), "eds_config": source },
         }));
         cluster_manager["local_cluster_name"] = LOCAL.into();
     }
@@ -173,7 +170,7 @@ mod tests {
         assert_eq!(config["cluster_manager"]["local_cluster_name"], LOCAL);
         assert_eq!(config["node"]["locality"]["zone"], "a");
         let clusters = config["static_resources"]["clusters"].as_array().unwrap();
-        assert_eq!(clusters[0]["eds_cluster_config"]["service_name"], "web");
+        assert_eq!(clusters[0]["eds_cluster_config"]["service_name"], "tower:local/web");
         assert_eq!((clusters.len(), &clusters[1]["name"]), (2, &json!(BEACON)));
     }
 

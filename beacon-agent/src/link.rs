@@ -22,7 +22,7 @@ use rand::{SeedableRng, rngs::StdRng};
 use serde::Serialize;
 use tokio::{
     sync::Notify,
-    time::{Instant, MissedTickBehavior, interval, sleep, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 use tower_common::{backoff::Backoff, clock, delivery::Event, digest::Buckets};
@@ -45,9 +45,6 @@ use crate::{
 
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-
-/// Reports are sent when they differ from the last, at most this often.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What the link needs to know and to reach.
 #[derive(Clone)]
@@ -125,9 +122,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
     let mut stream = Stream::open(link, &progress.tower).await?;
     let mut silence_limit = WELCOME_TIMEOUT;
     let mut accepted = false;
-    let mut reporter = Reporter::new(link.clients.clone());
-    let mut report_tick = interval(REPORT_INTERVAL);
-    report_tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut reporter = Reporter::new(link.clients.clone(), link.mirror.lock().compositions());
     let mut flushes = Flushes::new();
     // Silence is measured from the last response, whatever else happens here.
     let mut deadline = Instant::now() + silence_limit;
@@ -145,7 +140,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                 stream = next;
                 progress.tower.clone_from(&stream.tower);
                 silence_limit = Duration::from_millis(welcome.silence_limit_ms.into());
-                reporter = Reporter::new(link.clients.clone());
+                reporter = Reporter::new(link.clients.clone(), link.mirror.lock().compositions());
                 note_connected(link, &stream.tower, &welcome);
                 link.metrics.hand_overs.inc();
                 link.metrics.deliveries.inc();
@@ -157,7 +152,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                 flushes.flush(link);
                 continue;
             }
-            _ = report_tick.tick() => {
+            () = reporter.due() => {
                 if accepted
                     && let Some(report) = reporter.changed(&link.mirror)
                     && stream.try_say(Request::Report(report.clone()))

@@ -329,7 +329,7 @@ impl Mirror {
             revision: self.revision,
             deliveries: self.deliveries,
             resources: self.store.len(),
-            services: composition.clusters.len(),
+            services: composition.clusters.keys().filter(|name| !name.contains('/')).count(),
             refused: refused.collect(),
             sources: self.store.sources().map(source_summary).collect(),
             equal_to_tower: self.at.as_ref().is_some_and(|(tower, _)| *tower == self.stream.tower),

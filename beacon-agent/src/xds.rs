@@ -6,22 +6,25 @@
 //!   with a `subscription` (what the client wants) and a `ledger` (what it has, as far as is known)
 //! - `selection`: what goes into one message; `retry`: sending again what a host could not take
 //! - `protocol`, `sotw`, `delta`: where the two variants differ
-//! - `offer`: what one client may have now, make before break; `targets`: the same for gRPC
-//! - `triage`, `memory`: what a client cannot take, how that is found out, and kept
+//! - `offer`, `pieces`, `gate`: what one client may have now, make before break; `targets`: the same for gRPC
+//! - `triage`, `blame`, `memory`: what a client cannot take, how that is found out, and kept
 //! - [`mod@statics`]: resources from files, which discovery does not bring
-//! - `node`: what a client says of itself
+//! - `node`: what a client says of itself; `sources`: where it asks
 //! - `driver`, [`mod@service`]: a stream of a client, from its first byte to its end
 //! - [`mod@server`], [`mod@socket`], `peer`: TCP and the Unix socket, and who is at the other end
-//! - [`mod@clients`], [`mod@metrics`], [`mod@dump`]: what operators see
+//! - `standing`: what one client has of the host's releases
+//! - [`mod@clients`], [`mod@metrics`], [`mod@dump`]: what operators see, and what is reported
 //!
 //! There is no cache, and no task or queue per stream: a response is made from the newest composition
 //! when the connection has room for it.
 
+mod blame;
 mod channel;
 pub mod clients;
 mod delta;
 mod driver;
 pub mod dump;
+mod gate;
 pub mod kind;
 mod ledger;
 mod memory;
@@ -29,6 +32,7 @@ pub mod metrics;
 mod node;
 mod offer;
 pub mod peer;
+mod pieces;
 mod protocol;
 mod retry;
 mod selection;
@@ -37,6 +41,8 @@ pub mod service;
 mod session;
 pub mod socket;
 mod sotw;
+mod sources;
+mod standing;
 pub mod statics;
 mod subscription;
 mod targets;

@@ -49,6 +49,10 @@ pub const EGRESS: &str = "egress";
 /// no host name.
 pub const BEACON: &str = "tower:beacon";
 
+/// The name that an Envoy's bootstrap gives to the cluster of its neighbours, for routing that prefers a zone. It
+/// asks for the endpoints by this name, a slash, and the service of which they are.
+pub const LOCAL: &str = "tower:local";
+
 /// One xDS resource, serialized.
 #[derive(Clone, PartialEq, Eq)]
 pub struct XdsResource {

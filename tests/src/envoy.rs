@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::Mutex;
@@ -16,6 +16,9 @@ use crate::{
 
 /// From exec to the admin port.
 const STARTED: Duration = Duration::from_secs(20);
+
+/// What validation takes at most.
+const VALIDATED: Duration = Duration::from_secs(60);
 
 /// A running Envoy, killed when this is dropped.
 #[derive(Debug)]
@@ -48,6 +51,21 @@ impl Envoy {
         let admin = process.until(&log, STARTED, "has an admin port", async || read(&admin)).await?;
         let egress = egress_port.map(|port| ([127, 0, 0, 1], port).into());
         Ok(Self { process: Mutex::new(process), admin, egress, log, _folder: folder })
+    }
+
+    /// Has an Envoy look at a serialized bootstrap, without starting with it. The error is what it says.
+    pub async fn validate(bootstrap: &[u8]) -> Result<()> {
+        let folder = tempfile::Builder::new().prefix("tower-envoy-").tempdir();
+        let folder = folder.context("cannot make a temporary folder")?;
+        let configuration = folder.path().join("bootstrap.pb");
+        std::fs::write(&configuration, bootstrap).context("cannot write the bootstrap")?;
+        let mut envoy = tokio::process::Command::new(programs::envoy()?);
+        envoy.args(["--mode", "validate", "--log-level", "error", "--config-path"]).arg(&configuration);
+        let ended = tokio::time::timeout(VALIDATED, envoy.kill_on_drop(true).output());
+        let output = ended.await.context("Envoy takes too long")?.context("cannot start Envoy")?;
+        let said = [output.stdout, output.stderr].concat();
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&said).trim());
+        Ok(())
     }
 
     /// Where its admin port is.

@@ -192,6 +192,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// How many requests this upstream has answered.
+    pub fn of(&self, name: &str) -> usize {
+        self.answers.get(name).copied().unwrap_or_default()
+    }
+
     /// Whether these upstreams have answered, all of them and nobody else, without a failure.
     pub fn is_exactly(&self, names: &[&str]) -> bool {
         self.failures.is_empty()

@@ -8,6 +8,7 @@
 //!
 //! Who may do what is not decided here: see [`auth`](crate::auth).
 
+pub mod caller;
 pub mod changes;
 pub mod conditions;
 pub mod documents;
@@ -16,7 +17,6 @@ pub mod extract;
 pub mod fallback;
 mod front;
 pub mod history;
-pub mod ledger;
 pub mod openapi;
 pub mod page;
 pub mod routes;
@@ -31,16 +31,17 @@ use actix::{
     dev::{MessageResponse, ToEnvelope},
 };
 use actix_web::{middleware::from_fn, web};
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::Registry as Metrics;
 use tower_common::{
     served::Served,
     tls::{Reloading, ServerFiles},
 };
 
-use self::{error::Refused, ledger::Ledger, serving::Serving, stream::Streams};
+use self::{error::Refused, serving::Serving, stream::Streams};
 use crate::{
     auth::gate,
     fanout::beacons::Beacons,
+    registry::Registry,
     sources::{SourceHandle, SourceReport},
     store_actor::{Describe, ListServices, StoreActor, StoreSummary},
 };
@@ -51,8 +52,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// What answers are made of.
 #[derive(Clone)]
 pub struct AppState {
-    /// The event log, and what it has come to.
-    pub ledger: Ledger,
+    /// What was decided, and the way to decide.
+    pub registry: Registry,
     /// Where the event log is.
     pub log_target: String,
     /// Who follows the activity log.
@@ -70,7 +71,7 @@ pub struct AppState {
     /// Beyond so many of them the page warns.
     pub warn_services: usize,
     /// All metrics.
-    pub metrics: Arc<Registry>,
+    pub metrics: Arc<Metrics>,
 }
 
 /// Adds all routes, behind the gate.
@@ -121,5 +122,7 @@ impl AppState {
     }
 }
 
+#[cfg(test)]
+pub mod testing;
 #[cfg(test)]
 mod tests;

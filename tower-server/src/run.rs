@@ -18,7 +18,7 @@ use tower_proto::v1;
 use tracing::{error, info};
 
 use crate::{
-    api::{self, AppState, ledger::Ledger, stream::Streams},
+    api::{self, AppState, stream::Streams},
     auth::{connection, first, gate::Credentials},
     fanout::{
         admission::Admission,
@@ -44,6 +44,9 @@ const START_BYTES_UNDER_WAY: u64 = 256 << 20;
 
 /// After so many entries of the event log a checkpoint of what it has come to is kept.
 const CHECKPOINT_EVERY: u64 = 1_000;
+
+/// How long the start waits for the log, and for the token of the first admin in it.
+const FIRST_TOKEN: Duration = Duration::from_secs(5);
 
 /// How long streams have to end when Tower goes.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -77,19 +80,19 @@ async fn serve(
     info!(serve = ?options.serve, "what Beacons are sent");
     std::fs::create_dir_all(&options.data_dir)
         .with_context(|| format!("--data-dir {} cannot be made", options.data_dir.display()))?;
-    let mut registry = telemetry::registry(env!("CARGO_PKG_VERSION"));
+    let mut metrics = telemetry::registry(env!("CARGO_PKG_VERSION"));
     let log = FrameLog::new(Limits::default());
     let admission = Admission::new(START_BYTES_UNDER_WAY);
     let beacons = Arc::new(Beacons::default());
     let store = {
         let (scope, served, log) = (scope.clone(), served.clone(), log.clone());
-        let (metrics, warn_services) = (StoreMetrics::new(&mut registry), options.warn_services);
+        let (of_store, warn_services) = (StoreMetrics::new(&mut metrics), options.warn_services);
         StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| {
-            StoreActor::new(&scope, served, warn_services, log, metrics)
+            StoreActor::new(&scope, served, warn_services, log, of_store)
         })
     };
-    let source_metrics = sources::Metrics::new(&mut registry);
-    registry.register_collector(Box::new(StreamCollector {
+    let source_metrics = sources::Metrics::new(&mut metrics);
+    metrics.register_collector(Box::new(StreamCollector {
         beacons: beacons.clone(),
         log: log.clone(),
         admission: admission.clone(),
@@ -97,7 +100,7 @@ async fn serve(
 
     let tls = options.tls().map_err(anyhow::Error::msg)?.map(start_tls).transpose()?;
     if let Some(tls) = &tls {
-        registry.register_collector(tls.collector("tower"));
+        metrics.register_collector(tls.collector("tower"));
     }
     let grpc_listener = grpc::bind(options.grpc_listen)?;
     let sources = sources::start(
@@ -126,11 +129,11 @@ async fn serve(
         run: run.clone(),
         deadline: driver::DEADLINE,
     }));
-    let ledger = Ledger::new(decided.log()?);
-    ledger.catch_up().await.map_err(|refused| anyhow!("{refused}"))?;
-    first::ensure(&ledger, &options.data_dir).await?;
+    let first = actix::spawn(first::see_to(decided.clone(), options.data_dir.clone()));
+    // Where the log is at hand, whoever finds Tower listening finds the token, too.
+    let _ = tokio::time::timeout(FIRST_TOKEN, first).await;
     let state = AppState {
-        ledger: ledger.clone(),
+        registry: decided.clone(),
         log_target: options.event_log.clone(),
         streams: Streams::new(stopping.clone()),
         store: store.clone(),
@@ -139,11 +142,11 @@ async fn serve(
         tls: tls.clone(),
         served: served.clone(),
         warn_services: options.warn_services,
-        metrics: Arc::new(registry),
+        metrics: Arc::new(metrics),
     };
     let http = {
         let state = web::Data::new(state);
-        let credentials = web::Data::new(Credentials::of(ledger));
+        let credentials = web::Data::new(Credentials::of(decided));
         let app = move || {
             App::new().app_data(state.clone()).app_data(credentials.clone()).configure(api::configure)
         };

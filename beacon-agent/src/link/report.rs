@@ -1,8 +1,18 @@
 //! What Tower is told: what this Beacon holds, and what its Envoys made of it.
 
+mod releases;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
 use parking_lot::Mutex;
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep_until},
+};
+use tower_common::view::{Composition, Held};
 use tower_proto::v1;
 
+use self::releases::Releases;
 use crate::{mirror::Mirror, xds::Clients};
 
 /// What a report says of rejections, at most: Tower takes 1 MiB, and many clients may reject at once, each
@@ -15,21 +25,71 @@ const ONE_ERROR_BYTES: usize = 1024;
 /// How many clients are told of.
 const CLIENTS: usize = 1000;
 
+/// Reports are looked at this often, and at once if a client has accepted or rejected something of a release:
+/// an activation waits for that.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How soon after a report the next one may be.
+const SHORTEST: Duration = Duration::from_millis(50);
+
 /// Makes reports, and remembers the last that was sent.
 #[derive(Debug)]
 pub(super) struct Reporter {
     clients: Clients,
+    compositions: watch::Receiver<Composition>,
+    standings: watch::Receiver<u64>,
     last: Option<v1::Report>,
+    /// What the host holds, as far as it was looked at.
+    held: Arc<BTreeMap<Arc<str>, Arc<Held>>>,
+    releases: Releases,
+    /// What became of releases has to be looked at again.
+    stale: bool,
+    /// When it is time for a report, at the latest, and at the soonest.
+    latest: Instant,
+    soonest: Instant,
 }
 
 impl Reporter {
     /// For a new stream, on which nothing has been reported.
-    pub(super) fn new(clients: Clients) -> Self {
-        Self { clients, last: None }
+    pub(super) fn new(clients: Clients, mut compositions: watch::Receiver<Composition>) -> Self {
+        let held = compositions.borrow_and_update().held.clone();
+        let now = Instant::now();
+        Self {
+            standings: clients.release_changes(),
+            clients,
+            compositions,
+            last: None,
+            held,
+            releases: Releases::default(),
+            stale: true,
+            latest: now,
+            soonest: now,
+        }
+    }
+
+    /// Waits until there may be something to report. Nothing is lost if this is dropped.
+    pub(super) async fn due(&mut self) {
+        sleep_until(self.soonest).await;
+        while !self.stale && !self.releases.has_more() {
+            tokio::select! {
+                () = sleep_until(self.latest) => break,
+                Ok(()) = self.standings.changed() => self.stale = true,
+                Ok(()) = self.compositions.changed() => {
+                    let held = self.compositions.borrow_and_update().held.clone();
+                    self.stale = !Arc::ptr_eq(&held, &self.held);
+                    self.held = held;
+                }
+            }
+        }
+        let now = Instant::now();
+        (self.latest, self.soonest) = (now + INTERVAL, now + SHORTEST);
     }
 
     /// The report, if it differs from the last that was sent.
-    pub(super) fn changed(&self, mirror: &Mutex<Mirror>) -> Option<v1::Report> {
+    pub(super) fn changed(&mut self, mirror: &Mutex<Mirror>) -> Option<v1::Report> {
+        if std::mem::take(&mut self.stale) {
+            self.releases.update(&self.clients.releases(&self.held));
+        }
         let clients = bounded(self.clients.reports());
         let mirror = mirror.lock();
         let report = v1::Report {
@@ -39,11 +99,14 @@ impl Reporter {
             clients,
             releases: Vec::new(),
         };
-        (self.last.as_ref() != Some(&report)).then_some(report)
+        let releases = self.releases.news();
+        let same = releases.is_empty() && self.last.as_ref() == Some(&report);
+        (!same).then(|| v1::Report { releases, ..report })
     }
 
     /// Notes that a report has been sent.
-    pub(super) fn sent(&mut self, report: v1::Report) {
+    pub(super) fn sent(&mut self, mut report: v1::Report) {
+        self.releases.sent(std::mem::take(&mut report.releases));
         self.last = Some(report);
     }
 }
@@ -68,8 +131,41 @@ fn bounded(mut clients: Vec<v1::ClientReport>) -> Vec<v1::ClientReport> {
 #[cfg(test)]
 mod tests {
     use prost::Message;
+    use tower_common::audience::NodeFacts;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_release_is_reported_as_soon_as_something_became_of_it() {
+        let (compositions, receiver) = watch::channel(Composition::default());
+        let mirror = Mutex::new(Mirror::new("", NodeFacts::default()));
+        let mut reporter = Reporter::new(Clients::new(), receiver);
+        let begun = Instant::now();
+        reporter.due().await;
+        let first = reporter.changed(&mirror).expect("the first report");
+        assert!(first.releases.is_empty());
+        reporter.sent(first);
+        // Nothing happens: it is looked at again after a second, and there is nothing to say.
+        reporter.due().await;
+        assert_eq!(begun.elapsed(), INTERVAL);
+        assert_eq!(reporter.changed(&mirror), None);
+        // Other endpoints are no other releases.
+        compositions.send_modify(|composition| composition.complete = true);
+        reporter.due().await;
+        assert_eq!(begun.elapsed(), 2 * INTERVAL);
+        let held = Held { assigned: Some("r1".into()), served: "r1".into(), ..Held::default() };
+        compositions.send_modify(|composition| {
+            composition.held = Arc::new([("web".into(), Arc::new(held))].into());
+        });
+        reporter.due().await;
+        assert_eq!(begun.elapsed(), 2 * INTERVAL + SHORTEST, "reports do not come closer than that");
+        let report = reporter.changed(&mirror).expect("news");
+        let told: Vec<_> = report.releases.iter().map(|held| (held.service.as_str(), held.state())).collect();
+        assert_eq!(told, [("web", v1::held_release::State::Applied)]);
+        assert_eq!(reporter.changed(&mirror).expect("it was not sent").releases.len(), 1);
+        reporter.sent(report);
+        assert_eq!(reporter.changed(&mirror), None);
+    }
 
     #[test]
     fn a_report_fits_whatever_the_clients_say() {
@@ -85,7 +181,8 @@ mod tests {
         };
         let bounded = bounded((0..3000).map(client).collect());
         let report = v1::Report { clients: bounded, ..Default::default() };
-        assert!(report.encoded_len() < 1 << 20, "{} bytes", report.encoded_len());
+        let most = report.encoded_len() + releases::BYTES + (8 << 10);
+        assert!(most < 1 << 20, "{most} bytes, with releases, digest and positions");
         assert_eq!(report.clients[0].types[0].error.len(), 1024);
         assert!(report.clients[999].types[3].error.contains("too many"), "a rejection stays one");
     }

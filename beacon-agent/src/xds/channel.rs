@@ -5,7 +5,7 @@
 //! state of the world and delta are in [`super::sotw`] and [`super::delta`].
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -17,6 +17,7 @@ use tower_common::{
 use tower_proto::envoy::google::rpc::Status;
 
 use super::{
+    blame::{Blame, accuses},
     clients::{self, Reason},
     kind::ResourceType,
     ledger::{Entry, Ledger, Nonce},
@@ -24,7 +25,7 @@ use super::{
     retry::Retry,
     selection::{Batch, Selection, differences},
     subscription::{Change, Subscription},
-    triage::{self, Split, Suspects, Triage},
+    triage::{Split, Suspects, Triage},
 };
 
 /// One resource type on one stream.
@@ -55,8 +56,21 @@ pub(super) struct Channel {
     admitted: Option<(Layer, Layer)>,
     /// The client's host cannot take what it was sent: to be sent again later.
     retry: Retry,
+    /// The client wants other things than before.
+    resubscribed: bool,
+    /// What the client does not take, and which is not kept from it.
+    faults: BTreeMap<Arc<str>, Fault>,
     /// What the last request said of a response.
     pub(super) verdict: Option<Verdict>,
+}
+
+/// Why a client does not take something that is not kept from it: its host is to blame, or nobody is found.
+#[derive(Debug)]
+pub(super) struct Fault {
+    version: Version,
+    pub(super) reason: Reason,
+    /// What the client said.
+    pub(super) message: Arc<str>,
 }
 
 /// What a request said of a response.
@@ -94,6 +108,8 @@ impl Channel {
             muted: BTreeSet::new(),
             admitted: None,
             retry: Retry::No,
+            resubscribed: false,
+            faults: BTreeMap::new(),
             verdict: None,
         }
     }
@@ -111,7 +127,13 @@ impl Channel {
         self.due.extend(change.asked.iter().cloned());
         if !change.is_empty() {
             self.agreed = None;
+            self.resubscribed = true;
         }
+    }
+
+    /// Whether the client wants other things than when this was asked last.
+    pub(super) fn take_resubscribed(&mut self) -> bool {
+        std::mem::take(&mut self.resubscribed)
     }
 
     /// Takes note of the answer to a response. `None` if the nonce is not of one that waits for it.
@@ -135,21 +157,29 @@ impl Channel {
 
     /// The response was accepted: what is on trial may be cleared.
     pub(super) fn accepted(&mut self) {
-        self.retry = Retry::No;
+        if self.ledger.doubtful().next().is_none() {
+            self.retry = Retry::No;
+        }
+        let ledger = &self.ledger;
+        self.faults.retain(|name, fault| !ledger.has(name, fault.version));
         self.admitted = None;
     }
 
     /// The response was rejected, and one of these is to blame; all of them are set back, and tried again.
     /// `whole`: what a response leaves out is gone from the client.
     pub(super) fn rejected(&mut self, suspects: Suspects, message: &str, whole: bool) {
-        if Reason::of(message) == Reason::Host {
-            self.retry.failed();
+        // Whatever is found, the next trial may begin.
+        self.trying.clear();
+        self.admitted = None;
+        let suspects = self.set_hosts_fault_aside(suspects, message);
+        if suspects.resources.is_empty() {
             return;
         }
         if whole && suspects.resources.len() > 1 && !self.ledger.has_good() && !self.triage.is_trying() {
             // There is nothing to set it back to, and to leave a part out is to take it away from a client
             // that may have it from an earlier stream. If it names the culprits, the others can be tried.
-            if !suspects.resources.iter().any(|suspect| triage::accuses(message, &suspect.name)) {
+            if !suspects.resources.iter().any(|suspect| accuses(message, &suspect.name)) {
+                self.note_faults(&suspects.resources, Reason::Content, message);
                 return;
             }
         }
@@ -163,8 +193,55 @@ impl Channel {
             self.ledger.forget(&name);
             self.due.remove(&name);
         }
-        self.trying.clear();
-        self.admitted = None;
+    }
+
+    /// Leaves those suspects for which the client's host is not to blame.
+    fn set_hosts_fault_aside(&mut self, mut suspects: Suspects, message: &str) -> Suspects {
+        let all_hosts = Reason::of(message) == Reason::Host;
+        if self.kind.is_whole() {
+            // An Envoy takes clusters and listeners one by one, and says which it could not take.
+            let Some(blame) = Blame::read(message, &suspects.resources) else {
+                if all_hosts {
+                    self.retry.failed();
+                    self.note_faults(&suspects.resources, Reason::Host, message);
+                    suspects.resources.clear();
+                }
+                return suspects;
+            };
+            if !blame.host.is_empty() {
+                self.retry.failed();
+                let is_hosts = |suspect: &XdsResource| blame.host.contains(&suspect.name);
+                let faulty: Vec<XdsResource> =
+                    suspects.resources.extract_if(.., |suspect| is_hosts(suspect)).collect();
+                self.note_faults(&faulty, Reason::Host, message);
+                if blame.content.is_empty() {
+                    self.ledger.concede(blame.innocent.iter());
+                    suspects.resources.clear();
+                }
+            }
+            return suspects;
+        }
+        // Of the others nobody is named. Each by itself shows whose file is missing.
+        if all_hosts && suspects.resources.len() < 2 {
+            suspects.resources.iter().for_each(|suspect| self.triage.acquit(&suspect.name));
+            self.retry.failed();
+            self.note_faults(&suspects.resources, Reason::Host, message);
+            suspects.resources.clear();
+        }
+        suspects
+    }
+
+    fn note_faults(&mut self, resources: &[XdsResource], reason: Reason, message: &str) {
+        let message: Arc<str> = message.into();
+        let fault = |resource: &XdsResource| {
+            (resource.name.clone(), Fault { version: resource.version, reason, message: message.clone() })
+        };
+        self.faults.extend(resources.iter().map(fault));
+    }
+
+    /// Why the client does not take this content, although it is not kept from it.
+    pub(super) fn fault(&self, name: &str, version: Version) -> Option<&Fault> {
+        self.faults.get(name).filter(|fault| fault.version == version)
     }
 
     /// What the client may have of a layer. Takes the next suspects on trial, if it is time.
@@ -339,7 +416,8 @@ impl Channel {
         let mut names: BTreeSet<&Arc<str>> = self.due.iter().collect();
         let asked = names.len();
         names.extend(news.into_iter().flatten());
-        if names.len() > asked || self.triage.is_trying() {
+        // What the host could not take has its own time.
+        if self.retry.is_idle() && (names.len() > asked || self.triage.is_trying()) {
             names.extend(self.ledger.doubtful());
         }
         // A name that waits for its trial is answered after it; of one that was refused the client may

@@ -2,6 +2,8 @@
 //!
 //! Nothing is decided by what is here.
 
+mod releases;
+
 use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
 
 use parking_lot::Mutex;
@@ -10,6 +12,8 @@ use tokio::sync::{Notify, watch};
 use tower_common::clock;
 use tower_proto::v1;
 
+use self::releases::StreamStandings;
+pub use self::releases::{ReleaseState, ReleaseStatus, ReleaseTrouble};
 use super::{
     dump::Asking,
     kind::{Mode, ResourceType, Scope},
@@ -18,6 +22,7 @@ use super::{
     peer::Peer,
     protocol::{Answer, Received},
     selection::Batch,
+    standing::Changes,
     triage::Refused,
 };
 
@@ -37,6 +42,8 @@ struct Shared {
     remembered: Notify,
     asking: Asking,
     changed: watch::Sender<u64>,
+    standings: Mutex<BTreeMap<u64, StreamStandings>>,
+    standings_changed: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -185,6 +192,8 @@ impl Clients {
                 remembered: Notify::new(),
                 asking: Asking::default(),
                 changed,
+                standings: Mutex::default(),
+                standings_changed: watch::Sender::new(0),
             }),
         }
     }
@@ -220,6 +229,12 @@ impl Clients {
         self.shared.remembered.notified().await;
     }
 
+    /// Notified when clients have accepted or rejected something of a release, and of streams that begin and
+    /// end. The value says nothing.
+    pub fn release_changes(&self) -> watch::Receiver<u64> {
+        self.shared.standings_changed.subscribe()
+    }
+
     pub(super) fn connect(&self, identity: &Identity, mode: Mode, scope: Scope, peer: Peer) -> Connection {
         let mut streams = self.shared.streams.lock();
         streams.opened += 1;
@@ -241,6 +256,8 @@ impl Clients {
         streams.by_number.insert(stream, client);
         drop(streams);
         self.shared.notify();
+        let standings = StreamStandings::new(&identity.node_id, identity.is_grpc());
+        self.shared.change_standings(|streams| drop(streams.insert(stream, standings)));
         let (node_id, user_agent) = (identity.node_id.clone(), identity.user_agent.clone());
         Connection { shared: self.shared.clone(), stream, node_id, user_agent }
     }
@@ -282,6 +299,16 @@ impl Connection {
 
     pub(super) fn received(&self, received: &Received) {
         let Received::Known { kind, answer, wildcard, names } = received else { return };
+        let is_new = |streams: &BTreeMap<u64, StreamStandings>| {
+            streams.get(&self.stream).is_some_and(|stream| !stream.types.contains(kind))
+        };
+        if is_new(&self.shared.standings.lock()) {
+            self.shared.change_standings(|streams| {
+                if let Some(stream) = streams.get_mut(&self.stream) {
+                    stream.types.insert(*kind);
+                }
+            });
+        }
         self.change(*kind, |state| {
             state.requests += 1;
             state.wildcard = *wildcard;
@@ -312,6 +339,15 @@ impl Connection {
         });
     }
 
+    /// What the client has of the host's releases has changed.
+    pub(super) fn standings(&self, changes: Changes) {
+        self.shared.change_standings(|streams| {
+            if let Some(stream) = streams.get_mut(&self.stream) {
+                stream.change(changes);
+            }
+        });
+    }
+
     /// What the client could not take on its streams before this one.
     pub(super) fn recall(&self) -> Memory {
         self.shared.memories.lock().recall(&self.node_id, &self.user_agent)
@@ -339,12 +375,18 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.shared.streams.lock().by_number.remove(&self.stream);
         self.shared.notify();
+        self.shared.change_standings(|streams| drop(streams.remove(&self.stream)));
     }
 }
 
 impl Shared {
     fn notify(&self) {
         self.changed.send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    fn change_standings(&self, change: impl FnOnce(&mut BTreeMap<u64, StreamStandings>)) {
+        change(&mut self.standings.lock());
+        self.standings_changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 }
 

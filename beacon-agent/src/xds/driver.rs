@@ -120,6 +120,7 @@ impl<P: Protocol> Driver<P> {
         if let Some(open) = &mut self.open {
             open.session.update(&composition);
             open.note_quarantine();
+            open.note_standings();
         }
     }
 
@@ -147,6 +148,7 @@ impl<P: Protocol> Driver<P> {
         open.connection.received(&received);
         open.log(&received);
         open.note_quarantine();
+        open.note_standings();
         Ok(())
     }
 
@@ -209,6 +211,16 @@ impl<P: Protocol> Open<P> {
         self.counted.quarantined(quarantined.len());
         self.connection.quarantined(&quarantined, self.session.memory());
         self.quarantined = quarantined;
+    }
+}
+
+impl<P: Protocol> Open<P> {
+    /// Tells what this client has of the host's releases, if that has changed.
+    fn note_standings(&mut self) {
+        let changes = self.session.standings();
+        if !changes.is_empty() {
+            self.connection.standings(changes);
+        }
     }
 }
 

@@ -97,6 +97,21 @@ impl Ledger {
         self.told.values().any(|told| told.good.is_some())
     }
 
+    /// The content of a name that the client was sent last.
+    pub(super) fn told(&self, name: &str) -> Option<&XdsResource> {
+        self.told.get(name)?.resource.as_ref()
+    }
+
+    /// Whether the client has this content, and is known to have accepted it.
+    pub(super) fn has(&self, name: &str, version: Version) -> bool {
+        self.told.get(name).is_some_and(|told| told.version() == Some(version) && told.is_good())
+    }
+
+    /// What the client has, or may go back to.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = &XdsResource> {
+        self.told.values().flat_map(|told| told.resource.iter().chain(&told.good))
+    }
+
     /// What the client was sent, and has not been told to be gone; and whether it has accepted that.
     pub(super) fn contents(&self) -> impl Iterator<Item = (&XdsResource, bool)> {
         self.told.values().filter_map(|told| Some((told.resource.as_ref()?, told.is_good())))
@@ -122,6 +137,18 @@ impl Ledger {
     /// Keeps these names only. The client has forgotten the others, or never knew them.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Arc<str>) -> bool) {
         self.told.retain(|name, _| keep(name));
+    }
+
+    /// Takes these for accepted, although they were in a response that was rejected: for something else, as is
+    /// known.
+    pub(super) fn concede<'a>(&mut self, names: impl Iterator<Item = &'a Arc<str>>) {
+        for name in names {
+            if let Some(told) = self.told.get_mut(name).filter(|told| told.resource.is_some()) {
+                told.accepted = true;
+                told.doubtful = false;
+                told.good.clone_from(&told.resource);
+            }
+        }
     }
 
     /// The client need not be thought to have this any more.

@@ -1,11 +1,14 @@
 //! What a client says of itself in the first request of a stream.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
-use tower_common::view::{ClientKind, ConfigSource, NodeView};
+use tower_common::{
+    audience::Workload,
+    view::{ClientKind, ConfigSource, NodeView},
+};
 use tower_proto::envoy::{
     envoy::config::core::v3::{Node, node::UserAgentVersionType},
-    google::protobuf::value::Kind,
+    google::protobuf::{Value, value::Kind},
 };
 
 use super::protocol::Refusal;
@@ -13,6 +16,13 @@ use super::protocol::Refusal;
 /// The key of `node.metadata` under which an Envoy says on which port it is to listen for calls that
 /// leave the host, so that there may be several on one host.
 pub(super) const EGRESS_PORT: &str = "tower.egress_port";
+
+/// The key of `node.metadata` under which an Envoy says for which of the host's workloads it is there:
+/// `SERVICE` or `SERVICE/CLUSTER`, or a list of these. Without it, it is there for all of them.
+pub(super) const WORKLOAD: &str = "tower.workload";
+
+/// The workloads that an Envoy can name.
+const MAX_WORKLOADS: usize = 256;
 
 /// What the fields that are kept may have, in bytes.
 const LIMIT: usize = 1024;
@@ -53,7 +63,7 @@ impl Identity {
         if let Some((field, bytes)) = lengths.into_iter().find(|(_, bytes)| *bytes > LIMIT) {
             return Err(Refusal::LongNode { field, bytes, limit: LIMIT });
         }
-        let (egress, complaint) = match egress_port(&node) {
+        let (egress, mut complaint) = match egress_port(&node) {
             Ok(port) => (SocketAddr::new(egress.ip(), port.unwrap_or(egress.port())), None),
             Err(value) => {
                 let complaint = format!(
@@ -63,10 +73,21 @@ impl Identity {
                 (egress, Some(complaint))
             }
         };
+        let workloads = match workloads(&node) {
+            Ok(workloads) => workloads,
+            Err(value) => {
+                let problem = format!(
+                    "node.metadata {WORKLOAD:?} is {value}, and has to be SERVICE or SERVICE/CLUSTER, or a list \
+                     of these; the client gets no listener of a service that runs on this host"
+                );
+                complaint = Some(complaint.map_or(problem.clone(), |first| format!("{first}; {problem}")));
+                Some(Arc::from([]))
+            }
+        };
         // "gRPC Go", "gRPC C-core", …
         let grpc = user_agent.starts_with("gRPC");
         let client = if grpc { ClientKind::Grpc } else { ClientKind::Envoy };
-        let view = NodeView { egress, source, client, local, workloads: None };
+        let view = NodeView { egress, source, client, local, workloads };
         Ok(Self { node_id: node.id, cluster: node.cluster, user_agent, view, complaint })
     }
 
@@ -118,13 +139,38 @@ fn egress_port(node: &Node) -> Result<Option<u16>, String> {
     }
 }
 
+/// The workloads that a client names, or what it says instead of such names; `None` if it names none.
+fn workloads(node: &Node) -> Result<Option<Arc<[Workload]>>, String> {
+    let value = node.metadata.as_ref().and_then(|metadata| metadata.fields.get(WORKLOAD));
+    let Some(value) = value else { return Ok(None) };
+    let texts = match &value.kind {
+        Some(Kind::ListValue(list)) if list.values.len() <= MAX_WORKLOADS => list.values.as_slice(),
+        Some(Kind::ListValue(list)) => return Err(format!("a list of {}", list.values.len())),
+        Some(_) | None => std::slice::from_ref(value),
+    };
+    let workload = |value: &Value| match &value.kind {
+        Some(Kind::StringValue(text)) => {
+            let (service, cluster) = text.split_once('/').unwrap_or((text, ""));
+            let shown = || format!("{:?}", text.chars().take(64).collect::<String>());
+            let wrong = service.is_empty() || cluster.contains('/') || text.ends_with('/');
+            if wrong {
+                Err(shown())
+            } else {
+                Ok(Workload { service: service.into(), cluster: cluster.into() })
+            }
+        }
+        Some(_) | None => Err("no string".to_owned()),
+    };
+    Ok(Some(texts.iter().map(workload).collect::<Result<Vec<_>, _>>()?.into()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
     use tower_proto::envoy::{
         envoy::{config::core::v3::BuildVersion, r#type::v3::SemanticVersion},
-        google::protobuf::{Struct, Value},
+        google::protobuf::{ListValue, Struct},
     };
 
     use super::*;
@@ -166,6 +212,33 @@ mod tests {
             "node.metadata \"tower.egress_port\" is 70000, and has to be a port from 1 to 65535; the client \
              is told to listen on 127.0.0.1:5875"
         );
+    }
+
+    /// The workloads of a client with this metadata, and whether it is told that it is wrong.
+    fn named(kind: Option<Kind>) -> (Option<Vec<String>>, bool) {
+        let fields = kind.map(|kind| (WORKLOAD.to_owned(), Value { kind: Some(kind) })).into_iter().collect();
+        let identity = read(Node { metadata: Some(Struct { fields }), ..Default::default() }).unwrap();
+        let names = identity.view.workloads.map(|all| all.iter().map(ToString::to_string).collect());
+        (names, identity.complaint.is_some())
+    }
+
+    #[test]
+    fn an_envoy_is_there_for_the_workloads_that_it_names() {
+        let text = |text: &str| Kind::StringValue(text.into());
+        let list = |texts: &[&str]| {
+            let values = texts.iter().map(|t| Value { kind: Some(text(t)) }).collect();
+            Some(Kind::ListValue(ListValue { values }))
+        };
+        let names = |names: &[&str]| Some(names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(named(None), (None, false));
+        assert_eq!(named(Some(text("ads"))), (names(&["ads"]), false));
+        assert_eq!(named(list(&["ads/canary", "web"])), (names(&["ads/canary", "web"]), false));
+        assert_eq!(named(list(&[])), (names(&[]), false));
+        for wrong in ["", "/x", "a/", "a/b/c"] {
+            assert_eq!(named(Some(text(wrong))), (names(&[]), true), "{wrong:?}");
+        }
+        assert_eq!(named(Some(Kind::NumberValue(1.0))), (names(&[]), true));
+        assert_eq!(named(list(&["a"; MAX_WORKLOADS + 1])), (names(&[]), true));
     }
 
     #[test]

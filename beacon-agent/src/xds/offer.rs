@@ -2,30 +2,28 @@
 //!
 //! Three rules live here, the first two of which are "make before break" (xDS protocol, "Eventual
 //! consistency considerations"):
-//! - A route to a cluster that is new to the client waits until the client has accepted the cluster. An
-//!   Envoy that gets both at once answers 503 while the cluster is warming. Other routes do not wait.
-//! - A cluster that goes stays, with its endpoints, until the routes that refer to it were replaced.
+//! - What refers to a cluster that is new to the client (a service's routes, a listener) waits until the
+//!   client has accepted the cluster. An Envoy that gets both at once answers 503 while the cluster is warming.
+//!   Nothing else waits, and what the client had under that name stays until then.
+//! - A cluster that goes stays, with its endpoints, until what refers to it was replaced, and the client has
+//!   accepted that: if it rejects it, it goes back.
 //! - A piece of routes that the client cannot take is kept from it, and what it accepted last stays.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
+    ops::Bound,
     sync::Arc,
 };
 
 use tower_common::{
+    audience::Workload,
     resource::Version,
-    view::{self, ClientKind, Composition, EGRESS, Layer, NodeView, XdsResource},
+    view::{self, ClientKind, Composition, LOCAL, Layer, NodeView, XdsResource},
 };
 
 use super::{
-    kind::ResourceType,
-    targets::Targets,
-    triage::{Refused, Split, Suspects, Triage},
+    gate::gate, kind::ResourceType, pieces::Pieces, targets::Targets, triage::Refused, triage::Triage,
 };
-
-/// Routes whose pieces are remembered until they are answered. Routes are not sent again before they are,
-/// unless the client asks.
-const MAX_UNANSWERED: usize = 4;
 
 /// What one client may have now, by type.
 #[derive(Debug)]
@@ -33,51 +31,60 @@ pub(super) struct Offer {
     composition: Composition,
     clusters: Layer,
     assignments: Layer,
+    /// The names under which the client asks for its neighbours.
+    locals: Vec<Arc<str>>,
+    /// The listener for calls that leave the host.
+    egress: XdsResource,
     listeners: Layer,
+    /// The listeners that the client shall have, apart from `egress`.
+    own_listeners: Layer,
+    /// The egress routes, and the route configurations of other listeners.
     routes: Layer,
-    /// Clusters that are gone, and to which the client still has a route; with their endpoints.
+    own_routes: Layer,
+    /// Clusters that are gone, and to which the client still has a reference; with their endpoints.
     retired: BTreeMap<Arc<str>, (XdsResource, Option<XdsResource>)>,
-    /// The pieces in `routes`.
-    pieces: Layer,
-    /// The pieces in the routes that the client was sent last.
-    sent_pieces: Layer,
-    /// The pieces in the routes that it accepted last.
-    good_pieces: Layer,
-    /// The pieces of routes that were sent and not answered, by the version of the routes.
-    unanswered: VecDeque<(Version, Layer)>,
-    /// Pieces that the client could not take.
-    triage: Triage,
+    pieces: Pieces,
     /// Instead of the listener and routes for everything, if the client is gRPC.
     targets: Option<Targets>,
     /// It is connected by a socket of this host.
     local: bool,
+    /// Whose listeners it has; `None`: of all services that run on the host.
+    workloads: Option<Arc<[Workload]>>,
     /// Some pieces are waiting, or it is not known.
-    waiting: bool,
+    pieces_waiting: bool,
+    /// The same of listeners, and of their route configurations.
+    listeners_waiting: bool,
+    routes_waiting: bool,
 }
 
 impl Offer {
     /// For a client with this view.
     pub(super) fn new(node: &NodeView, composition: &Composition) -> Self {
-        let listener = view::listener::egress(node);
-        Self {
+        let egress = view::listener::egress(node);
+        let mut offer = Self {
             composition: composition.clone(),
             clusters: composition.clusters.clone(),
             assignments: composition.assignments.clone(),
-            listeners: Arc::new(BTreeMap::from([(listener.name.clone(), listener)])),
+            locals: Vec::new(),
+            listeners: Arc::new(BTreeMap::from([(egress.name.clone(), egress.clone())])),
+            egress,
+            own_listeners: Layer::default(),
             routes: Layer::default(),
+            own_routes: Layer::default(),
             retired: BTreeMap::new(),
-            pieces: Layer::default(),
-            sent_pieces: Layer::default(),
-            good_pieces: Layer::default(),
-            unanswered: VecDeque::new(),
-            triage: Triage::default(),
+            pieces: Pieces::default(),
             targets: match node.client {
                 ClientKind::Envoy => None,
                 ClientKind::Grpc => Some(Targets::default()),
             },
             local: node.local,
-            waiting: true,
-        }
+            workloads: node.workloads.clone(),
+            pieces_waiting: true,
+            listeners_waiting: true,
+            routes_waiting: true,
+        };
+        offer.own_listeners = offer.listeners_for_client();
+        offer
     }
 
     /// The resources of one type.
@@ -107,15 +114,42 @@ impl Offer {
         }
     }
 
+    /// What all clients of the host have in common.
+    pub(super) fn composition(&self) -> &Composition {
+        &self.composition
+    }
+
     /// Whether the client gets one configuration with the routes of all services.
     pub(super) fn composes_routes(&self) -> bool {
         self.targets.is_none()
+    }
+
+    /// What the targets of a client that is gRPC are.
+    pub(super) fn targets(&self) -> Option<&Targets> {
+        self.targets.as_ref()
+    }
+
+    /// Whether the client has the listeners of a service that runs on the host.
+    pub(super) fn has_listeners_of(&self, service: &str) -> bool {
+        self.workloads.as_ref().is_none_or(|all| all.iter().any(|workload| workload.service == service))
+    }
+
+    /// The pieces of the egress routes.
+    pub(super) fn pieces(&self) -> &Pieces {
+        &self.pieces
     }
 
     /// Looks up what a client wants that names it in its own way.
     pub(super) fn resolve(&mut self, kind: ResourceType, names: &BTreeSet<Arc<str>>) {
         if let Some(targets) = &mut self.targets {
             targets.resolve(kind, names, &self.composition);
+        }
+        if kind == ResourceType::Endpoint {
+            let wanted = locals(names);
+            if !wanted.iter().copied().eq(&self.locals) {
+                self.locals = wanted.into_iter().cloned().collect();
+                self.merge_assignments();
+            }
         }
     }
 
@@ -124,13 +158,17 @@ impl Offer {
         self.composition.complete
     }
 
-    /// Takes in a new composition. What did not change costs nothing.
-    pub(super) fn update(&mut self, new: &Composition) {
+    /// Takes in a new composition. What did not change costs nothing. `referred`: the clusters that the
+    /// client's listeners and their routes refer to.
+    pub(super) fn update(&mut self, new: &Composition, referred: impl FnOnce() -> BTreeSet<Arc<str>>) {
         let old = std::mem::replace(&mut self.composition, new.clone());
         let clusters = !Arc::ptr_eq(&old.clusters, &new.clusters);
         if clusters {
-            for (name, cluster) in old.clusters.iter().filter(|(name, _)| !new.clusters.contains_key(*name)) {
-                if self.sent_pieces.contains_key(name) {
+            let gone = old.clusters.iter().filter(|(name, _)| !new.clusters.contains_key(*name));
+            let gone: Vec<(&Arc<str>, &XdsResource)> = gone.collect();
+            if !gone.is_empty() {
+                let in_use = self.in_use(referred());
+                for (name, cluster) in gone.into_iter().filter(|(name, _)| in_use.contains(*name)) {
                     let assignment = old.assignments.get(name).cloned();
                     self.retired.insert(name.clone(), (cluster.clone(), assignment));
                 }
@@ -140,210 +178,172 @@ impl Offer {
         if clusters || !Arc::ptr_eq(&old.assignments, &new.assignments) {
             self.merge_retired();
         }
-        self.waiting |= clusters || !Arc::ptr_eq(&old.virtual_hosts, &new.virtual_hosts);
+        self.pieces_waiting |= clusters || !Arc::ptr_eq(&old.virtual_hosts, &new.virtual_hosts);
+        self.routes_waiting |= !Arc::ptr_eq(&old.route_configs, &new.route_configs);
+        if !Arc::ptr_eq(&old.listeners, &new.listeners) {
+            self.own_listeners = self.listeners_for_client();
+            self.listeners_waiting = true;
+        }
+    }
+
+    fn listeners_for_client(&self) -> Layer {
+        let all = &self.composition.listeners;
+        if self.workloads.is_none() {
+            return all.clone();
+        }
+        let own = all.iter().filter(|(name, _)| {
+            // `inbound/SERVICE/PORT`
+            name.split('/').nth(1).is_some_and(|service| self.has_listeners_of(service))
+        });
+        Arc::new(own.map(|(name, listener)| (name.clone(), listener.clone())).collect())
     }
 
     /// Composes the routes anew, if there is a reason to. `accepted`: whether the client has accepted a
     /// cluster, or does not want to be kept waiting for it.
     pub(super) fn compose_routes(&mut self, accepted: impl Fn(&str) -> bool) {
-        if !self.waiting {
+        if !self.pieces_waiting {
             return;
         }
         let Composition { clusters, virtual_hosts, .. } = &self.composition;
-        let may_have = |name: &Arc<str>| {
-            // A route that the client has is not taken away again, whatever it says of the cluster.
-            clusters.contains_key(name) && (accepted(name) || self.sent_pieces.contains_key(name))
-        };
-        let admitted = self.admit(virtual_hosts);
-        let all = admitted.keys().all(may_have);
-        self.waiting = !all;
-        let pieces = if all {
-            admitted
-        } else {
-            let there = admitted.iter().filter(|(name, _)| may_have(name));
-            Arc::new(there.map(|(name, piece)| (name.clone(), piece.clone())).collect())
-        };
-        if !self.routes.is_empty() && pieces == self.pieces {
+        let ready = |name: &str| accepted(name) || !clusters.contains_key(name);
+        self.pieces_waiting = !self.pieces.compose(virtual_hosts, ready);
+        self.merge_routes();
+    }
+
+    /// Looks which route configurations of listeners the client may have, if there is a reason to. `told`:
+    /// what it was sent of a name.
+    pub(super) fn gate_routes<'a>(
+        &mut self,
+        told: impl Fn(&str) -> Option<&'a XdsResource>,
+        accepted: impl Fn(&str) -> bool,
+    ) {
+        if !self.routes_waiting {
             return;
         }
-        let routes = view::route::compose(pieces.values());
-        self.routes = Arc::new(BTreeMap::from([(routes.name.clone(), routes)]));
-        self.pieces = pieces;
+        let Composition { clusters, route_configs, .. } = &self.composition;
+        let ready = |name: &str| accepted(name) || !clusters.contains_key(name);
+        // Its listener is warming until it has them, and was sent after the clusters.
+        let (routes, all) = gate(route_configs, false, told, ready);
+        self.own_routes = routes;
+        self.routes_waiting = !all;
+        self.merge_routes();
     }
 
-    /// The pieces that the client can take, as far as is known.
-    fn admit(&self, pieces: &Layer) -> Layer {
-        if self.triage.is_idle() {
-            return pieces.clone();
+    /// The same of listeners.
+    pub(super) fn gate_listeners<'a>(
+        &mut self,
+        told: impl Fn(&str) -> Option<&'a XdsResource>,
+        accepted: impl Fn(&str) -> bool,
+    ) {
+        if !self.listeners_waiting {
+            return;
         }
-        self.triage.admit(pieces, |name| self.good_pieces.get(name).cloned()).0
+        let clusters = &self.composition.clusters;
+        let ready = |name: &str| accepted(name) || !clusters.contains_key(name);
+        let (own, all) = gate(&self.own_listeners, true, told, ready);
+        self.listeners_waiting = !all;
+        let mut listeners = (*own).clone();
+        listeners.insert(self.egress.name.clone(), self.egress.clone());
+        if listeners != *self.listeners {
+            self.listeners = Arc::new(listeners);
+        }
     }
 
-    /// The routes were sent. What only their predecessor referred to may go now.
+    fn merge_routes(&mut self) {
+        let mut routes = (*self.own_routes).clone();
+        routes.extend(self.pieces.routes().map(|routes| (routes.name.clone(), routes.clone())));
+        if routes != *self.routes {
+            self.routes = Arc::new(routes);
+        }
+    }
+
+    /// The routes were sent.
     pub(super) fn routes_sent(&mut self) {
-        self.sent_pieces = self.pieces.clone();
-        if let Some(routes) = self.routes.get(EGRESS) {
-            let version = routes.version;
-            self.unanswered.retain(|(sent, _)| *sent != version);
-            self.unanswered.push_back((version, self.pieces.clone()));
-            if self.unanswered.len() > MAX_UNANSWERED {
-                self.unanswered.pop_front();
-            }
-        }
-        self.release();
+        self.pieces.sent();
     }
 
     /// The client has accepted the routes with this version.
     pub(super) fn routes_accepted(&mut self, version: Version) {
-        let Some(at) = self.unanswered.iter().position(|(sent, _)| *sent == version) else { return };
-        // It stays known, in case that it is sent again and then rejected.
-        self.unanswered.drain(..at);
-        self.good_pieces = self.unanswered[0].1.clone();
-        let (pieces, good) = (&self.composition.virtual_hosts, &self.good_pieces);
-        self.triage.settle(|name, version| {
-            let has = |layer: &Layer| layer.get(name).is_some_and(|piece| piece.version == version);
-            has(pieces) && !has(good)
-        });
-        self.waiting |= !self.triage.is_idle();
+        if self.pieces.accepted(version, &self.composition.virtual_hosts) {
+            self.pieces_waiting |= !self.pieces.is_idle();
+        }
     }
 
-    /// The client has rejected the routes with this version: one of the pieces that it has never accepted
-    /// is to blame.
-    pub(super) fn routes_rejected(&mut self, version: Version, message: &str) {
-        let Some((_, pieces)) = self.unanswered.iter().find(|(sent, _)| *sent == version) else { return };
-        let good = &self.good_pieces;
-        let known = |piece: &&XdsResource| good.get(&piece.name).is_none_or(|g| g.version != piece.version);
-        let suspects =
-            Suspects { resources: pieces.values().filter(known).cloned().collect(), certain: true };
-        self.triage.reject(suspects, message, Split::Halves, |name| good.get(name).cloned());
-        self.waiting = true;
+    /// The client has rejected the routes with this version. `certain`: for nothing else in the response.
+    pub(super) fn routes_rejected(&mut self, version: Version, message: &str, certain: bool) {
+        self.pieces.rejected(version, message, certain);
+        self.pieces_waiting = true;
     }
 
     /// Begins with pieces that the client could not take on its earlier streams.
     pub(super) fn recall(&mut self, pieces: Triage) {
-        self.triage = pieces;
-    }
-
-    /// What the client's later streams are to begin with.
-    pub(super) fn memory(&self) -> Triage {
-        self.triage.lasting()
+        self.pieces.recall(pieces);
     }
 
     /// The pieces that are kept from this client.
     pub(super) fn refused_pieces(&self) -> impl Iterator<Item = &Refused> {
-        self.triage.refused_of(&self.composition.virtual_hosts)
+        self.pieces.refused(&self.composition.virtual_hosts)
     }
 
     /// The client does not want routes, so nothing waits for them.
     pub(super) fn routes_unwanted(&mut self) {
-        self.sent_pieces = Layer::default();
-        self.release();
+        self.pieces.unwanted();
     }
 
-    fn release(&mut self) {
+    /// Lets clusters go that nothing of the client's refers to any more. `referred` as for an update.
+    pub(super) fn release(&mut self, referred: impl FnOnce() -> BTreeSet<Arc<str>>) {
+        if self.retired.is_empty() {
+            return;
+        }
+        let in_use = self.in_use(referred());
         let before = self.retired.len();
-        self.retired.retain(|name, _| self.sent_pieces.contains_key(name));
+        self.retired.retain(|name, _| in_use.contains(name));
         if self.retired.len() != before {
             self.merge_retired();
         }
     }
 
+    fn in_use(&self, mut referred: BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
+        referred.extend(self.pieces.in_use().flat_map(XdsResource::clusters).cloned());
+        referred
+    }
+
     fn merge_retired(&mut self) {
         self.clusters = self.composition.clusters.clone();
+        if !self.retired.is_empty() {
+            let clusters = Arc::make_mut(&mut self.clusters);
+            clusters.extend(self.retired.iter().map(|(name, (cluster, _))| (name.clone(), cluster.clone())));
+        }
+        self.merge_assignments();
+    }
+
+    fn merge_assignments(&mut self) {
         self.assignments = self.composition.assignments.clone();
-        if self.retired.is_empty() {
+        if self.retired.is_empty() && self.locals.is_empty() {
             return;
         }
-        let clusters = Arc::make_mut(&mut self.clusters);
         let assignments = Arc::make_mut(&mut self.assignments);
-        for (name, (cluster, assignment)) in &self.retired {
-            clusters.insert(name.clone(), cluster.clone());
+        for (name, (_, assignment)) in &self.retired {
             if let Some(assignment) = assignment {
                 assignments.entry(name.clone()).or_insert_with(|| assignment.clone());
+            }
+        }
+        for name in &self.locals {
+            let service = name.rsplit('/').next().unwrap_or_default();
+            let of_service = self.composition.assignments.get(service);
+            if let Some(local) = of_service.and_then(|held| view::assignment::local(name, held)) {
+                assignments.insert(name.clone(), local);
             }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::net::{Ipv4Addr, SocketAddr};
-
-    use super::*;
-    use crate::xds::testing::composition;
-
-    fn offer(services: &[&str]) -> Offer {
-        let egress = SocketAddr::from((Ipv4Addr::LOCALHOST, 5875));
-        Offer::new(&NodeView::new(egress), &composition(services))
-    }
-
-    fn names(layer: &Layer) -> Vec<&str> {
-        layer.keys().map(|name| &**name).collect()
-    }
-
-    fn pieces(offer: &Offer) -> Vec<&str> {
-        offer.pieces.keys().map(|name| &**name).collect()
-    }
-
-    #[test]
-    fn a_cluster_that_goes_stays_until_routes_without_it_were_sent() {
-        let mut offer = offer(&["a", "b"]);
-        offer.compose_routes(|_| true);
-        offer.routes_sent();
-        offer.update(&composition(&["a"]));
-        assert_eq!(names(&offer.clusters), ["a", "b"]);
-        assert_eq!(names(&offer.assignments), ["a", "b"]);
-        offer.compose_routes(|_| true);
-        assert_eq!(pieces(&offer), ["a"]);
-        offer.routes_sent();
-        assert_eq!(names(&offer.clusters), ["a"]);
-        assert_eq!(names(&offer.assignments), ["a"]);
-    }
-
-    #[test]
-    fn a_cluster_that_comes_back_in_time_has_never_gone() {
-        let mut offer = offer(&["a", "b"]);
-        offer.compose_routes(|_| true);
-        offer.routes_sent();
-        offer.update(&composition(&["a"]));
-        offer.update(&composition(&["a", "b"]));
-        assert!(offer.retired.is_empty());
-        offer.compose_routes(|_| false);
-        assert_eq!(pieces(&offer), ["a", "b"], "the client has these routes");
-    }
-
-    #[test]
-    fn a_cluster_to_which_the_client_has_no_route_goes_at_once() {
-        let mut offer = offer(&["a", "b"]);
-        offer.update(&composition(&["a"]));
-        assert_eq!(names(&offer.clusters), ["a"]);
-        offer.compose_routes(|_| true);
-        offer.routes_sent();
-        offer.update(&composition(&[]));
-        assert_eq!(names(&offer.clusters), ["a"]);
-        offer.routes_unwanted();
-        assert!(offer.clusters.is_empty());
-    }
-
-    #[test]
-    fn only_the_route_to_a_cluster_that_is_not_accepted_waits() {
-        let mut offer = offer(&["a", "b"]);
-        offer.compose_routes(|name| name == "b");
-        assert_eq!(pieces(&offer), ["b"]);
-        offer.compose_routes(|_| true);
-        assert_eq!(pieces(&offer), ["a", "b"]);
-    }
-
-    #[test]
-    fn routes_are_composed_for_a_reason_only() {
-        let mut offer = offer(&["a"]);
-        offer.compose_routes(|_| true);
-        let before = offer.routes.clone();
-        let mut changed = composition(&["a"]);
-        changed.clusters = offer.composition.clusters.clone();
-        changed.virtual_hosts = offer.composition.virtual_hosts.clone();
-        offer.update(&changed);
-        offer.compose_routes(|_| true);
-        assert!(Arc::ptr_eq(&before, &offer.routes));
-    }
+/// Of the endpoints that a client asks for, those of its neighbours.
+fn locals(names: &BTreeSet<Arc<str>>) -> Vec<&Arc<str>> {
+    let prefix = format!("{LOCAL}/");
+    let from = names.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
+    from.take_while(|name| name.starts_with(&prefix)).collect()
 }
+
+#[cfg(test)]
+mod tests;

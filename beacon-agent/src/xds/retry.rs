@@ -46,6 +46,14 @@ impl Retry {
         }
     }
 
+    /// Whether nothing is to be sent again.
+    pub(super) fn is_idle(&self) -> bool {
+        match self {
+            Self::No => true,
+            Self::Wanted { .. } | Self::At { .. } | Self::Tried { .. } => false,
+        }
+    }
+
     /// When to ask again.
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self {

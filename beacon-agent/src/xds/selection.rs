@@ -36,17 +36,6 @@ pub(super) struct Batch {
     pub(super) refreshed: BTreeSet<Arc<str>>,
 }
 
-impl Batch {
-    /// Appends to the body of each resource.
-    pub(super) fn append(&mut self, suffix: &[u8]) {
-        if !suffix.is_empty() {
-            for resource in &mut self.resources {
-                resource.body = [&resource.body, suffix].concat().into();
-            }
-        }
-    }
-}
-
 impl Selection {
     /// Everything, in one message whatever its size: what is not in it is gone.
     pub(super) fn whole(resources: Vec<XdsResource>) -> Self {

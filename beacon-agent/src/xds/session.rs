@@ -3,20 +3,28 @@
 //! Knows neither sockets nor clocks. A response is made when there is room for it, from what is true at
 //! that moment; so a client that reads slowly costs nothing, and gets the newest state when it reads.
 
-use std::{collections::BTreeMap, marker::PhantomData, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    marker::PhantomData,
+    sync::Arc,
+    time::Instant,
+};
 
-use tower_common::view::{self, Composition, EGRESS, NodeView, XdsResource};
+use tower_common::view::{Composition, EGRESS, NodeView, XdsResource};
 
 use super::{
     channel::{Channel, Moment, Verdict},
     clients::{Quarantined, Reason},
     dump::Sent,
+    gate::references,
     kind::{Mode, ResourceType, Scope},
     ledger::Nonce,
     memory::Memory,
     offer::Offer,
     protocol::{Limits, Protocol, Received, Refusal},
     selection::Batch,
+    sources::Sources,
+    standing::Standings,
     triage::Triage,
 };
 
@@ -26,9 +34,12 @@ pub(super) struct Session<P> {
     scope: Scope,
     offer: Offer,
     channels: BTreeMap<ResourceType, Channel>,
-    /// What each cluster ends with for this client.
-    cluster_suffix: Vec<u8>,
+    /// Where this client asks for what a resource refers to.
+    sources: Sources,
     limits: Limits,
+    standings: Standings,
+    /// Something has happened since the standings were asked for.
+    stirred: bool,
     /// What types that are not asked for yet begin with.
     remembered: BTreeMap<ResourceType, Triage>,
     /// Something was complete once. What is loading since then does not stop the rest.
@@ -44,8 +55,10 @@ impl<P: Protocol> Session<P> {
             scope,
             offer: Offer::new(node, composition),
             channels: BTreeMap::new(),
-            cluster_suffix: view::cluster::suffix(node.source),
+            sources: Sources::new(node.source),
             limits,
+            standings: Standings::default(),
+            stirred: true,
             remembered: BTreeMap::new(),
             serving: composition.complete,
             nonce: 0,
@@ -64,7 +77,7 @@ impl<P: Protocol> Session<P> {
         let channels = self.channels.iter().filter(|(_, channel)| !channel.triage.is_idle());
         Memory {
             resources: channels.map(|(kind, channel)| (*kind, channel.triage.lasting())).collect(),
-            pieces: if self.has_routes() { self.offer.memory() } else { Triage::default() },
+            pieces: if self.has_routes() { self.offer.pieces().memory() } else { Triage::default() },
         }
     }
 
@@ -87,6 +100,8 @@ impl<P: Protocol> Session<P> {
             }
         };
         P::check(&request, &self.limits)?;
+        // Endpoints are no part of a release.
+        self.stirred |= kind != ResourceType::Endpoint;
         let first = !self.channels.contains_key(&kind);
         let channel = self.channels.entry(kind).or_insert_with(|| {
             let triage = self.remembered.remove(&kind).unwrap_or_default();
@@ -105,16 +120,24 @@ impl<P: Protocol> Session<P> {
             }
             Some(Verdict::Rejected { mut suspects, message }) => {
                 if kind == ResourceType::Route && self.offer.composes_routes() {
-                    // They are made of pieces, of which one is to blame.
+                    // They are made of pieces, of which one is to blame, or else another configuration.
                     let composed =
                         suspects.resources.extract_if(.., |suspect| &*suspect.name == EGRESS).last();
                     if let (Some(routes), Reason::Content) = (composed, Reason::of(&message)) {
-                        self.offer.routes_rejected(routes.version, &message);
+                        let certain = suspects.certain && suspects.resources.is_empty();
+                        suspects.certain = false;
+                        self.offer.routes_rejected(routes.version, &message, certain);
+                        if !certain {
+                            channel.due.insert(routes.name);
+                        }
                     }
                 }
                 channel.rejected(suspects, &message, P::MODE == Mode::Sotw && kind.is_whole());
             }
             None => {}
+        }
+        if kind != ResourceType::Endpoint && channel.take_resubscribed() {
+            self.standings.reopen();
         }
         let names = channel.subscription.names().len();
         if names > self.limits.names {
@@ -125,12 +148,16 @@ impl<P: Protocol> Session<P> {
         if kind == ResourceType::Route && !channel.subscription.covers(EGRESS) {
             self.offer.routes_unwanted();
         }
+        if matches!(kind, ResourceType::Route | ResourceType::Listener) {
+            self.offer.release(|| referred(&self.channels));
+        }
         Ok(Received::Known { kind, answer, wildcard, names })
     }
 
     /// Takes a composition in.
     pub(super) fn update(&mut self, composition: &Composition) {
-        self.offer.update(composition);
+        self.stirred = true;
+        self.offer.update(composition, || referred(&self.channels));
         self.serving |= composition.complete;
     }
 
@@ -142,8 +169,15 @@ impl<P: Protocol> Session<P> {
         let moment = Moment { now, complete: self.offer.is_complete() };
         let nonce = self.nonce + 1;
         let mut batch = ResourceType::ALL.into_iter().find_map(|kind| {
-            if kind == ResourceType::Route {
-                self.compose_routes();
+            match kind {
+                ResourceType::Route => self.compose_routes(),
+                ResourceType::Listener => self.gate_listeners(),
+                ResourceType::Secret
+                | ResourceType::Runtime
+                | ResourceType::Cluster
+                | ResourceType::Endpoint
+                | ResourceType::Extension
+                | ResourceType::ScopedRoute => {}
             }
             let channel = self.channels.get_mut(&kind)?;
             self.offer.resolve(kind, channel.subscription.names());
@@ -154,7 +188,7 @@ impl<P: Protocol> Session<P> {
             // A cluster that was added or modified "becomes warm when a ClusterLoadAssignment is
             // supplied": it needs one again, changed or not.
             ResourceType::Cluster => {
-                batch.append(&self.cluster_suffix);
+                self.sources.fill(&mut batch, self.offer.layer(ResourceType::Endpoint));
                 if let Some(endpoints) = self.channels.get_mut(&ResourceType::Endpoint) {
                     endpoints.push(&batch.refreshed);
                 }
@@ -165,11 +199,11 @@ impl<P: Protocol> Session<P> {
                     self.offer.routes_sent();
                 }
             }
+            ResourceType::Listener => self.sources.fill(&mut batch, self.offer.layer(ResourceType::Endpoint)),
             ResourceType::Secret
             | ResourceType::Runtime
             | ResourceType::Endpoint
             | ResourceType::Extension
-            | ResourceType::Listener
             | ResourceType::ScopedRoute => {}
         }
         Some(batch)
@@ -216,16 +250,38 @@ impl<P: Protocol> Session<P> {
     }
 
     fn compose_routes(&mut self) {
-        let routes = self.channels.get(&ResourceType::Route).filter(|_| self.offer.composes_routes());
-        if !routes.is_some_and(|channel| channel.subscription.covers(EGRESS)) {
+        let Some(routes) = self.channels.get(&ResourceType::Route).filter(|_| self.offer.composes_routes())
+        else {
             return;
+        };
+        if routes.subscription.covers(EGRESS) {
+            self.offer.compose_routes(|name| is_accepted(&self.channels, name));
         }
-        // A client that names its clusters does so after it got the routes; it would wait for ever.
-        let clusters = self.channels.get(&ResourceType::Cluster);
-        let clusters = clusters.filter(|channel| channel.subscription.wildcard());
-        self.offer.compose_routes(|name| clusters.is_none_or(|channel| channel.ledger.accepted(name)));
+        self.offer.gate_routes(|name| routes.ledger.told(name), |name| is_accepted(&self.channels, name));
+    }
+
+    fn gate_listeners(&mut self) {
+        let Some(listeners) = self.channels.get(&ResourceType::Listener) else { return };
+        self.offer
+            .gate_listeners(|name| listeners.ledger.told(name), |name| is_accepted(&self.channels, name));
     }
 }
 
+/// Whether a client has accepted a cluster, or is not to be kept waiting for it: one that names its clusters
+/// does so after it got the routes, and would wait for ever.
+fn is_accepted(channels: &BTreeMap<ResourceType, Channel>, cluster: &str) -> bool {
+    let clusters = channels.get(&ResourceType::Cluster).filter(|channel| channel.subscription.wildcard());
+    clusters.is_none_or(|channel| channel.ledger.accepted(cluster))
+}
+
+/// The clusters that a client's listeners and their route configurations refer to.
+fn referred(channels: &BTreeMap<ResourceType, Channel>) -> BTreeSet<Arc<str>> {
+    let kinds = [ResourceType::Listener, ResourceType::Route];
+    let channels = kinds.iter().filter_map(|kind| channels.get(kind));
+    // What says nothing of what it refers to was composed here, and its pieces are known.
+    references(channels.flat_map(|channel| channel.ledger.in_use()).filter(|held| held.refers.is_some()))
+}
+
+mod releases;
 #[cfg(test)]
 mod tests;

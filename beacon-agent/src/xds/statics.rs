@@ -66,9 +66,9 @@ pub fn merged(
 ) -> (watch::Receiver<Composition>, Problems) {
     let mut folder = Folder { path: folder.to_owned(), ..Folder::default() };
     folder.read();
-    let composition = folder.statics.add_to(&composed.borrow_and_update());
-    let (served, receiver) = watch::channel(composition);
-    let (problems, problems_receiver) = watch::channel(folder.problems.clone());
+    let composition = composed.borrow_and_update().clone();
+    let (served, receiver) = watch::channel(folder.statics.add_to(&composition));
+    let (problems, problems_receiver) = watch::channel(folder.problems(&composition));
     tokio::spawn(async move {
         let mut ticks = time::interval(INTERVAL);
         loop {
@@ -85,23 +85,34 @@ pub fn merged(
                         // It panicked, which ends the process; or the process is ending.
                         Err(_) => return,
                     }
-                    problems.send_if_modified(|problems| {
-                        let changed = *problems != folder.problems;
-                        problems.clone_from(&folder.problems);
-                        changed
-                    });
+                    tell(&problems, folder.problems(&composed.borrow()));
                     if folder.statics == before {
                         continue;
                     }
                 }
             }
-            served.send_replace(folder.statics.add_to(&composed.borrow_and_update()));
+            let composition = composed.borrow_and_update().clone();
+            tell(&problems, folder.problems(&composition));
+            served.send_replace(folder.statics.add_to(&composition));
         }
     });
     (receiver, problems_receiver)
 }
 
+fn tell(problems: &watch::Sender<Vec<String>>, now: Vec<String>) {
+    problems.send_if_modified(|problems| {
+        let changed = *problems != now;
+        *problems = now;
+        changed
+    });
+}
+
 impl Folder {
+    /// What is wrong with the files, also in view of what is composed.
+    fn problems(&self, composition: &Composition) -> Vec<String> {
+        self.problems.iter().cloned().chain(self.statics.clashes(composition)).collect()
+    }
+
     fn read(&mut self) {
         let mut problems = Vec::new();
         let mut changed = false;
@@ -203,10 +214,39 @@ impl File {
 }
 
 impl Statics {
+    /// What is composed, and these. Of a secret that a release has as well, the file counts.
     fn add_to(&self, composition: &Composition) -> Composition {
         let Self { secrets, socket_secrets, runtimes, extensions, scoped_routes } = self.clone();
-        Composition { secrets, socket_secrets, runtimes, extensions, scoped_routes, ..composition.clone() }
+        let mut public = joined(&composition.secrets, &secrets);
+        if socket_secrets.keys().any(|name| public.contains_key(name) && !secrets.contains_key(name)) {
+            // The file counts also where it is not to be seen.
+            Arc::make_mut(&mut public)
+                .retain(|name, _| secrets.contains_key(name) || !socket_secrets.contains_key(name));
+        }
+        Composition {
+            secrets: public,
+            socket_secrets: joined(&composition.socket_secrets, &socket_secrets),
+            runtimes,
+            extensions,
+            scoped_routes,
+            ..composition.clone()
+        }
     }
+
+    /// What is said of secrets that a release has as well.
+    fn clashes(&self, composition: &Composition) -> Vec<String> {
+        let both = self.socket_secrets.keys().filter(|name| composition.socket_secrets.contains_key(*name));
+        both.map(|name| format!("the secret {name:?} is in a release as well; the file counts")).collect()
+    }
+}
+
+fn joined(of_releases: &Layer, of_files: &Layer) -> Layer {
+    if of_releases.is_empty() || of_files.is_empty() {
+        return if of_files.is_empty() { of_releases.clone() } else { of_files.clone() };
+    }
+    let mut joined = (**of_releases).clone();
+    joined.extend(of_files.iter().map(|(name, secret)| (name.clone(), secret.clone())));
+    Arc::new(joined)
 }
 
 /// The files to be read, in the order of their names.

@@ -21,7 +21,11 @@ pub(super) struct Targets {
 struct Resolved {
     layer: Layer,
     names: BTreeSet<Arc<str>>,
+    /// The services that they stand for.
+    services: BTreeMap<Arc<str>, Arc<str>>,
     pieces: Layer,
+    /// Pieces that are others for gRPC.
+    others: Layer,
 }
 
 impl Targets {
@@ -46,6 +50,11 @@ impl Targets {
         }
     }
 
+    /// The targets that stand for a service, of those whose routes are asked for.
+    pub(super) fn of_service(&self, service: &str) -> impl Iterator<Item = &Arc<str>> {
+        self.routes.services.iter().filter(move |(_, named)| ***named == *service).map(|(target, _)| target)
+    }
+
     pub(super) fn listeners(&self) -> &Layer {
         &self.listeners.layer
     }
@@ -62,18 +71,26 @@ impl Resolved {
         composition: &Composition,
         make: impl Fn(&str, &XdsResource) -> Option<XdsResource>,
     ) {
-        if self.names == *names && Arc::ptr_eq(&self.pieces, &composition.virtual_hosts) {
+        let same = Arc::ptr_eq(&self.pieces, &composition.virtual_hosts)
+            && Arc::ptr_eq(&self.others, &composition.grpc_hosts);
+        if self.names == *names && same {
             return;
         }
+        let mut services = BTreeMap::new();
         let resources = names.iter().filter_map(|target| {
-            let piece = composition.virtual_hosts.get(grpc::service_of(composition, target)?)?;
+            let service = grpc::service_of(composition, target)?;
+            services.insert(target.clone(), service.clone());
+            let piece =
+                composition.grpc_hosts.get(service).or_else(|| composition.virtual_hosts.get(service))?;
             Some((target.clone(), make(target, piece)?))
         });
         let layer: BTreeMap<_, _> = resources.collect();
         if layer != *self.layer {
             self.layer = Arc::new(layer);
         }
+        self.services = services;
         self.names.clone_from(names);
         self.pieces = composition.virtual_hosts.clone();
+        self.others = composition.grpc_hosts.clone();
     }
 }

@@ -17,6 +17,8 @@ use tower_common::{
     view::{Layer, XdsResource},
 };
 
+use super::blame::accuses;
+
 /// Contents that are remembered as refused, for one client and type. The oldest is forgotten beyond: it
 /// would be sent, rejected, and found again.
 const MAX_REFUSED: usize = 256;
@@ -137,6 +139,11 @@ impl Triage {
         None
     }
 
+    /// Ends the trial of a name without a verdict: it is not its content that is to blame.
+    pub(super) fn acquit(&mut self, name: &str) {
+        self.drop_pieces(|(suspect, _)| &**suspect != name);
+    }
+
     /// Drops what needs no trial any more: it was accepted, changed, or is not wanted. `open` tells
     /// whether a name with this content is still to be tried. Returns whether another group is on trial.
     pub(super) fn settle(&mut self, open: impl Fn(&str, Version) -> bool) -> bool {
@@ -212,12 +219,6 @@ impl Triage {
         }
         self.groups.retain(|group| !group.is_empty());
     }
-}
-
-/// Whether a message accuses a name, as an Envoy's does: `Error adding/updating cluster(s) NAME: …`.
-pub(super) fn accuses(message: &str, name: &str) -> bool {
-    let accusation = format!("{name}: ");
-    message.match_indices(&accusation).any(|(at, _)| at == 0 || message[..at].ends_with([' ', ',', '\n']))
 }
 
 #[cfg(test)]

@@ -30,7 +30,8 @@ use tower_tests::{Envoy, Protocol, Upstream, eventually, ports::free_port};
 use crate::support::World;
 
 pub(crate) const SOON: Duration = Duration::from_secs(20);
-const MODES: [XdsMode; 4] = [XdsMode::Delta, XdsMode::Sotw, XdsMode::DeltaPerType, XdsMode::SotwPerType];
+pub(crate) const MODES: [XdsMode; 4] =
+    [XdsMode::Delta, XdsMode::Sotw, XdsMode::DeltaPerType, XdsMode::SotwPerType];
 
 /// Services, each with one upstream.
 pub(crate) struct Mesh {
@@ -87,6 +88,15 @@ impl Mesh {
 
 /// An Envoy that is served by this world, and has all that it waits for.
 pub(crate) async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
+    start(world, mode, None).await
+}
+
+/// An Envoy whose neighbours are the instances of this service.
+pub(crate) async fn local_envoy(world: &World, service: &str) -> Result<Envoy> {
+    start(world, XdsMode::Delta, Some(service.to_owned())).await
+}
+
+async fn start(world: &World, mode: XdsMode, local_service: Option<String>) -> Result<Envoy> {
     let egress_port = free_port();
     let options = BootstrapOptions {
         node_id: format!("{mode:?}-{egress_port}"),
@@ -95,7 +105,7 @@ pub(crate) async fn envoy(world: &World, mode: XdsMode) -> Result<Envoy> {
         xds_socket: None,
         mode,
         admin_port: 0,
-        local_service: None,
+        local_service,
         zone: String::new(),
         egress_port: Some(egress_port),
     };

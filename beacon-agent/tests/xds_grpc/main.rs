@@ -5,5 +5,6 @@ mod dumps;
 mod envoy;
 mod keepalive;
 mod neighbours;
+mod releases;
 mod support;
 mod transport;

@@ -56,7 +56,7 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &
         }
         (Some(Value::Array(before)), Some(Value::Array(after))) => lists(path, before, after, changes),
         (before, after) => {
-            changes.push(Change { path: path.to_owned(), before: before.cloned(), after: after.cloned() })
+            changes.push(Change { path: path.to_owned(), before: before.cloned(), after: after.cloned() });
         }
     }
 }
@@ -108,9 +108,9 @@ pub fn set_weights(
     document: &Document,
     route: Option<&str>,
     weights: &BTreeMap<String, u32>,
-) -> Result<Document, Finding> {
+) -> Result<Document, Box<Finding>> {
     let wrong = |field: &str, message: String, next: String| {
-        Err(Finding::new(rules::NO_SUCH_WEIGHT, field, message, next))
+        Err(Box::new(Finding::new(rules::NO_SUCH_WEIGHT, field, message, next)))
     };
     let field = "spec.callers.routes";
     if weights.values().all(|weight| *weight == 0) {

@@ -8,6 +8,7 @@ use std::{
     net::IpAddr,
 };
 
+use prost::Message;
 use tower_proto::{
     envoy::{
         envoy::config::{
@@ -37,12 +38,19 @@ const MAX_TOTAL_WEIGHT: f64 = u32::MAX as f64;
 /// its own.
 pub const INBOUND_PORT: &str = "tower.inbound";
 
-/// The label with how that Envoy speaks TLS: `permissive`, `strict` or `off`.
+/// The label with how that Envoy speaks TLS: `permissive`, `strict` or `off`. Unless it is off, the endpoint's
+/// metadata `envoy.transport_socket_match` say the same under the same key, for which a cluster's
+/// `transport_socket_matches` look.
 pub const INBOUND_TLS: &str = "tower.inbound.tls";
 
-/// The key and value in an endpoint's metadata `envoy.transport_socket_match` if it is to be called by TLS.
-/// A cluster's `transport_socket_matches` look for them.
-pub const TLS_MATCH: (&str, &str) = ("tls", "on");
+/// The assignment of an Envoy's neighbours, from that of their service: under another name, and all endpoints
+/// alike, because an Envoy refuses ranks there. `None` if it cannot be read.
+pub fn local(name: &str, service: &XdsResource) -> Option<XdsResource> {
+    let mut assignment = ClusterLoadAssignment::decode(service.body.clone()).ok()?;
+    name.clone_into(&mut assignment.cluster_name);
+    assignment.endpoints.iter_mut().for_each(|group| group.priority = 0);
+    Some(XdsResource::new(name, &assignment))
+}
 
 /// An assignment, and what it comes to.
 pub(super) struct Assembled {
@@ -118,14 +126,11 @@ fn inbound_port(endpoint: &v1::Endpoint) -> Option<u16> {
 /// What tells an Envoy to speak TLS to an endpoint.
 fn metadata(endpoint: &v1::Endpoint) -> Option<Metadata> {
     inbound_port(endpoint)?;
-    match endpoint.labels.get(INBOUND_TLS)?.as_str() {
-        "permissive" | "strict" => {}
-        _ => return None,
-    }
-    let (key, value) = TLS_MATCH;
-    let value = Value { kind: Some(Kind::StringValue(value.to_owned())) };
+    let mode =
+        endpoint.labels.get(INBOUND_TLS).filter(|mode| matches!(mode.as_str(), "permissive" | "strict"))?;
+    let value = Value { kind: Some(Kind::StringValue(mode.clone())) };
     // Maps of one entry have one encoding only.
-    let fields = Struct { fields: [(key.to_owned(), value)].into() };
+    let fields = Struct { fields: [(INBOUND_TLS.to_owned(), value)].into() };
     let filter_metadata = [("envoy.transport_socket_match".to_owned(), fields)].into();
     Some(Metadata { filter_metadata, ..Default::default() })
 }

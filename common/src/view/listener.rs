@@ -17,7 +17,7 @@ use tower_proto::envoy::{
             listener::v3::{Filter, FilterChain, Listener, filter::ConfigType},
         },
         extensions::filters::{
-            http::router::v3::Router,
+            http::{local_ratelimit::v3::LocalRateLimit, router::v3::Router},
             network::http_connection_manager::v3::{
                 HttpConnectionManager, HttpFilter, Rds,
                 http_connection_manager::{RouteSpecifier, ServerHeaderTransformation},
@@ -25,16 +25,24 @@ use tower_proto::envoy::{
             },
         },
     },
-    google::protobuf::Duration,
+    google::protobuf::{Any, Duration},
 };
 
 use super::{BEACON, ConfigSource, EGRESS, NodeView, XdsResource, any};
 
 /// The listener for calls that leave the host. It speaks HTTP/1.1 and HTTP/2, and takes its routes by RDS.
 pub fn egress(node: &NodeView) -> XdsResource {
-    let router = HttpFilter {
-        name: "envoy.filters.http.router".to_owned(),
-        config_type: Some(http_filter::ConfigType::TypedConfig(any(&Router::default()))),
+    // Without a limit of its own it does nothing, until a route has one. It is there always, because a filter
+    // that is added later changes the listener, and that cuts connections. So will be those for cors, fault
+    // and ratelimit, once routes can have such settings.
+    let limit = LocalRateLimit { stat_prefix: EGRESS.to_owned(), ..Default::default() };
+    let filters = [
+        ("envoy.filters.http.local_ratelimit", any(&limit)),
+        ("envoy.filters.http.router", any(&Router::default())),
+    ];
+    let filter = |(name, config): (&str, Any)| HttpFilter {
+        name: name.to_owned(),
+        config_type: Some(http_filter::ConfigType::TypedConfig(config)),
         ..Default::default()
     };
     let manager = HttpConnectionManager {
@@ -43,7 +51,7 @@ pub fn egress(node: &NodeView) -> XdsResource {
             config_source: Some(config_source(node.source)),
             route_config_name: EGRESS.to_owned(),
         })),
-        http_filters: vec![router],
+        http_filters: filters.map(filter).into(),
         // A stream may be quiet for as long as its ends like; Envoy's default cuts it after five minutes.
         stream_idle_timeout: Some(Duration::default()),
         // The caller sees the headers of the service that it called.

@@ -4,17 +4,15 @@ use actix_web::{HttpRequest, http::header};
 use serde_json::Value;
 use tower_common::api::{Code, YAML};
 
-use super::{
-    error::Refused,
-    ledger::{Ledger, unreadable},
-};
+use super::{caller::unreadable, error::Refused};
+use crate::registry::Registry;
 
 /// A document as it was sent.
 ///
 /// # Errors
 /// If it cannot be read.
-pub async fn text(ledger: &Ledger, hash: &[u8]) -> Result<String, Refused> {
-    let body = ledger.log().body(hash).await.map_err(|error| unreadable(&error))?;
+pub async fn text(registry: &Registry, hash: &[u8]) -> Result<String, Refused> {
+    let body = registry.body(hash).await.map_err(|error| unreadable(&error))?;
     String::from_utf8(body.to_vec())
         .map_err(|error| Refused::new(Code::Internal, format!("the document: {error}")))
 }

@@ -175,6 +175,10 @@ fn body(
 }
 
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+    // A list of values without names would do, too, and nobody means that.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Refused::malformed("body", "it has to be a JSON object, not a list"));
+    }
     let mut values = serde_json::Deserializer::from_slice(body);
     let read = serde_path_to_error::deserialize(&mut values).map_err(|error| {
         let path = error.path().to_string();

@@ -3,13 +3,8 @@
 use tower_common::api::{activity::Entry, plan::Change, service::Rule};
 use tower_proto::v1::{self, LogEntry, event::Event, part_edited::Owner};
 
-use super::{
-    changes, documents,
-    error::Refused,
-    ledger::{Ledger, unreadable},
-    told,
-};
-use crate::registry::{Service, State};
+use super::{caller::unreadable, changes, documents, error::Refused, told};
+use crate::registry::{Registry, Service, State};
 
 /// Entries that are looked through for the assignment before; one that is older is not told.
 const MAX_BACK: u64 = 5_000;
@@ -21,17 +16,17 @@ const CHUNK: u64 = 250;
 ///
 /// # Errors
 /// If the log cannot be read.
-pub async fn with_changes(ledger: &Ledger, entry: &LogEntry) -> Result<Entry, Refused> {
-    let folded = ledger.state();
+pub async fn with_changes(registry: &Registry, entry: &LogEntry) -> Result<Entry, Refused> {
+    let folded = registry.state();
     let mut told = told::activity::entry(entry);
     for (event, told) in entry.events.iter().zip(&mut told.events) {
-        told.changes = changes_of(ledger, &folded, entry.index, event).await?;
+        told.changes = changes_of(registry, &folded, entry.index, event).await?;
     }
     Ok(told)
 }
 
 async fn changes_of(
-    ledger: &Ledger,
+    registry: &Registry,
     folded: &State,
     index: u64,
     event: &v1::Event,
@@ -41,13 +36,13 @@ async fn changes_of(
         Some(Event::VersionUploaded(it)) => {
             let before = service.and_then(|service| service.version(it.number.checked_sub(1)?));
             let before = before.and_then(|record| Some(record.uploaded.as_ref()?.body.as_ref()));
-            between(ledger, before.unwrap_or_default(), &it.body).await.map(Some)
+            between(registry, before.unwrap_or_default(), &it.body).await.map(Some)
         }
         Some(Event::PartEdited(it)) => {
             let part = folded.part(it.owner(), Some(&*event.service).filter(|service| !service.is_empty()));
             let before = it.revision.checked_sub(2).and_then(|place| usize::try_from(place).ok());
             let before = part.and_then(|part| Some(part.revisions.get(before?)?.body.as_ref()));
-            let mut changes = between(ledger, before.unwrap_or_default(), &it.body).await?;
+            let mut changes = between(registry, before.unwrap_or_default(), &it.body).await?;
             let owner = match it.owner() {
                 Owner::Unspecified => None,
                 Owner::Platform => Some("platform".to_owned()),
@@ -57,7 +52,7 @@ async fn changes_of(
             Ok(Some(changes))
         }
         Some(Event::Assigned(it)) => {
-            let Some(before) = assignment_before(ledger, &event.service, index).await? else {
+            let Some(before) = assignment_before(registry, &event.service, index).await? else {
                 return Ok(None);
             };
             let none = Service::default();
@@ -71,12 +66,12 @@ async fn changes_of(
     }
 }
 
-async fn between(ledger: &Ledger, before: &[u8], after: &[u8]) -> Result<Vec<Change>, Refused> {
+async fn between(registry: &Registry, before: &[u8], after: &[u8]) -> Result<Vec<Change>, Refused> {
     let mut values = Vec::new();
     for hash in [before, after] {
         values.push(match hash {
             [] => None,
-            hash => Some(documents::value(&documents::text(ledger, hash).await?)?),
+            hash => Some(documents::value(&documents::text(registry, hash).await?)?),
         });
     }
     Ok(changes::of_documents(values[0].as_ref(), values[1].as_ref()))
@@ -84,7 +79,7 @@ async fn between(ledger: &Ledger, before: &[u8], after: &[u8]) -> Result<Vec<Cha
 
 /// What the service's assignment was before this entry; nothing, if that is too long ago to look for.
 async fn assignment_before(
-    ledger: &Ledger,
+    registry: &Registry,
     service: &str,
     index: u64,
 ) -> Result<Option<v1::Assignment>, Refused> {
@@ -92,7 +87,7 @@ async fn assignment_before(
     while high > 1 && index - high < MAX_BACK {
         let count = CHUNK.min(high - 1);
         let from = high - count;
-        let read = ledger.log().read(from, usize::try_from(count).unwrap_or(usize::MAX)).await;
+        let read = registry.entries(from, usize::try_from(count).unwrap_or(usize::MAX)).await;
         let entries = read.map_err(|error| unreadable(&error))?;
         for entry in entries.iter().rev() {
             for event in entry.events.iter().rev().filter(|event| event.service == service) {

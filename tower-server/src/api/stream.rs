@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use tower_common::api::Code;
 use tower_proto::v1::LogEntry;
 
-use super::{error::Refused, ledger::Ledger, told};
+use super::{error::Refused, told};
+use crate::registry::Registry;
 
 /// How often something is said if there is nothing to say, so that both ends know that the other is there. Whether
 /// the credential is still good is looked at as often.
@@ -92,14 +93,14 @@ impl Drop for Place {
 
 /// Events for the entries after this index. Ends when Tower does, and when the credential is good no more.
 pub fn events(
-    ledger: Ledger,
+    registry: Registry,
     after: u64,
     filter: Filter,
     still_known: impl Fn() -> bool + 'static,
     place: Place,
 ) -> impl Stream<Item = Result<Bytes, Refused>> {
     let begin = Bytes::from(format!("retry: {RETRY_MS}\n\n"));
-    let state = (Cursor { ledger, after, filter, place }, still_known, Some(begin));
+    let state = (Cursor { registry, after, filter, place }, still_known, Some(begin));
     futures::stream::unfold(state, |(mut cursor, still_known, begin)| async move {
         if let Some(begin) = begin {
             return Some((Ok(begin), (cursor, still_known, None)));
@@ -123,7 +124,7 @@ pub fn events(
 }
 
 struct Cursor {
-    ledger: Ledger,
+    registry: Registry,
     after: u64,
     filter: Filter,
     place: Place,
@@ -132,10 +133,10 @@ struct Cursor {
 impl Cursor {
     /// The next event; none if the log cannot be read. May be dropped while it waits.
     async fn next(&mut self) -> Option<Bytes> {
-        let mut head = self.ledger.log().head();
+        let mut applied = self.registry.applied();
         loop {
-            head.wait_for(|head| *head > self.after).await.ok()?;
-            let entries = self.ledger.log().read(self.after + 1, 1).await.ok()?;
+            applied.wait_for(|applied| *applied > self.after).await.ok()?;
+            let entries = self.registry.entries(self.after + 1, 1).await.ok()?;
             let entry = entries.first()?;
             self.after = entry.index;
             if self.filter.takes(entry) {

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use actix::Actor;
 use actix_web::{
     App, Error,
     body::MessageBody,
@@ -13,34 +12,27 @@ use actix_web::{
 use parking_lot::Mutex;
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use tower_common::{api::problem::MEDIA_TYPE, served::Served};
 use tower_proto::v1;
 
 use super::{
     AppState, configure,
-    ledger::Ledger,
     openapi::{DOCUMENT, operations},
     stream::Streams,
+    testing,
 };
 use crate::{
     auth::{gate::Credentials, identity::Known, token::Secret},
-    event_log::{EventLog, Target},
-    fanout::{
-        beacons::Beacons,
-        log::{FrameLog, Limits},
-    },
-    metrics::StoreMetrics,
-    store_actor::StoreActor,
+    fanout::beacons::Beacons,
 };
 
 async fn state(folder: &std::path::Path) -> AppState {
-    let event_log = EventLog::open(&Target::Embedded, folder, Default::default()).await.unwrap();
-    let log = FrameLog::new(Limits::default());
     AppState {
-        ledger: Ledger::new(event_log),
+        registry: testing::registry(folder).await,
         log_target: "embedded".into(),
-        streams: Streams::new(Default::default()),
-        store: StoreActor::new("", Served::All, 1000, log, StoreMetrics::default()).start(),
+        streams: Streams::new(CancellationToken::new()),
+        store: testing::store(),
         sources: Arc::default(),
         beacons: Arc::new(Beacons::default()),
         tls: None,
@@ -90,7 +82,10 @@ async fn ask(
         Ok(response) => {
             let (_, response) = response.into_parts();
             let (head, body) = response.into_parts();
-            (head, actix_web::body::to_bytes(body).await.ok().unwrap_or_default())
+            let endless =
+                head.headers().get(header::CONTENT_TYPE).is_some_and(|it| it == "text/event-stream");
+            let body = if endless { None } else { actix_web::body::to_bytes(body).await.ok() };
+            (head, body.unwrap_or_default())
         }
         Err(error) => {
             let (head, body) = error.error_response().into_parts();
@@ -111,7 +106,8 @@ macro_rules! app {
     ($known:expr) => {{
         let known = $known.clone();
         let folder = tempfile::tempdir().unwrap();
-        let find = move |id: &str| known.lock().iter().find(|known: &&Known| known.issued.id == id).cloned();
+        let find =
+            move |id: &str| Ok(known.lock().iter().find(|known: &&Known| known.issued.id == id).cloned());
         let app = App::new()
             .app_data(web::Data::new(state(folder.path()).await))
             .app_data(web::Data::new(Credentials::new(find)))

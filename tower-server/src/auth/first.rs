@@ -8,19 +8,17 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use tower_common::{clock, durable};
-use tower_proto::v1::TokenIssued;
+use tower_common::{backoff::Backoff, clock, durable};
+use tower_proto::v1::{self, TokenIssued};
 
 use super::token::Secret;
-use crate::{
-    api::ledger::{Caller, Ledger},
-    registry::{
-        Command,
-        commands::IssueToken,
-        permission::{Role, has_admin},
-    },
+use crate::registry::{
+    Command, LogState, Registry, Request, SubmitError,
+    commands::IssueToken,
+    permission::{Role, TOWER, has_admin},
 };
 
 /// The file, in the data folder.
@@ -45,23 +43,34 @@ pub enum FirstTokenError {
     },
     /// The log did not take it.
     #[error("the token of the first admin is not in the log: {0}")]
-    Log(String),
+    Log(SubmitError),
+}
+
+/// Makes the first token as soon as the log has been read, and tries until it is there, or is not needed.
+pub async fn see_to(registry: Registry, data_dir: PathBuf) {
+    let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
+    let mut status = registry.status();
+    while status.wait_for(|status| status.state == LogState::Live).await.is_ok() {
+        let Err(error) = ensure(&registry, &data_dir).await else { return };
+        tracing::error!(%error, "the first token is not made");
+        tokio::time::sleep(backoff.next_wait(&mut rand::rng())).await;
+    }
 }
 
 /// Makes the first token, if the log knows no admin.
 ///
 /// # Errors
 /// If it could not be made; trying again is safe.
-pub async fn ensure(ledger: &Ledger, data_dir: &Path) -> Result<(), FirstTokenError> {
+pub async fn ensure(registry: &Registry, data_dir: &Path) -> Result<(), FirstTokenError> {
     let path = data_dir.join(FILE);
     let failed = |error| FirstTokenError::File { path: path.clone(), error };
     let kept = read(&path).map_err(failed)?;
-    if has_admin(&ledger.state(), clock::unix_millis()) {
-        return tidy(ledger, &path, kept.as_ref()).map_err(failed);
+    if has_admin(&registry.state(), clock::unix_millis()) {
+        return tidy(registry, &path, kept.as_ref()).map_err(failed);
     }
     let secret = match kept {
         // One that is in the log already is of no use: it has ended, or was revoked.
-        Some(kept) if !ledger.state().mesh().tokens.contains_key(kept.id()) => kept,
+        Some(kept) if !registry.state().mesh().tokens.contains_key(kept.id()) => kept,
         _ => Secret::generate()?,
     };
     durable::replace_private(&path, format!("{}\n", secret.reveal()).as_bytes()).map_err(failed)?;
@@ -73,23 +82,24 @@ pub async fn ensure(ledger: &Ledger, data_dir: &Path) -> Result<(), FirstTokenEr
         services: Vec::new(),
         expires_ms: 0,
     };
+    let actor = v1::Actor { name: TOWER.to_owned(), credential: TOWER.to_owned(), address: String::new() };
     let reason = "nobody could issue a token".to_owned();
-    let done = ledger.decide(&Caller::tower(), reason, Command::IssueToken(IssueToken { issued })).await;
-    match done {
+    let request = Request { actor, reason, ..Request::default() };
+    match registry.submit(Command::IssueToken(IssueToken { issued }), request).await {
         Ok(_) => tracing::info!(file = %path.display(), "the token of the first admin is in this file"),
         // Another Tower was first.
-        Err(_) if has_admin(&ledger.state(), clock::unix_millis()) => {
-            tidy(ledger, &path, Some(&secret)).map_err(failed)?;
+        Err(_) if has_admin(&registry.state(), clock::unix_millis()) => {
+            tidy(registry, &path, Some(&secret)).map_err(failed)?;
         }
-        Err(refused) => return Err(FirstTokenError::Log(refused.to_string())),
+        Err(error) => return Err(FirstTokenError::Log(error)),
     }
     Ok(())
 }
 
 /// Takes away a token that the log does not know, since there is an admin with another one.
-fn tidy(ledger: &Ledger, path: &Path, kept: Option<&Secret>) -> io::Result<()> {
+fn tidy(registry: &Registry, path: &Path, kept: Option<&Secret>) -> io::Result<()> {
     match kept {
-        Some(kept) if !ledger.state().mesh().tokens.contains_key(kept.id()) => std::fs::remove_file(path),
+        Some(kept) if !registry.state().mesh().tokens.contains_key(kept.id()) => std::fs::remove_file(path),
         _ => Ok(()),
     }
 }
@@ -109,51 +119,50 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::event_log::{EventLog, Options, Target};
+    use crate::api::testing;
 
-    async fn ledger(folder: &Path) -> Ledger {
-        let log = EventLog::open(&Target::Embedded, folder, Options::default()).await.unwrap();
-        let ledger = Ledger::new(log);
-        ledger.catch_up().await.unwrap();
-        ledger
+    async fn registry(folder: &Path) -> Registry {
+        let registry = testing::registry(folder).await;
+        registry.status().wait_for(|status| status.state == LogState::Live).await.unwrap();
+        registry
     }
 
-    fn tokens(ledger: &Ledger) -> Vec<String> {
-        ledger.state().mesh().tokens.keys().cloned().collect()
+    fn tokens(registry: &Registry) -> Vec<String> {
+        registry.state().mesh().tokens.keys().cloned().collect()
     }
 
-    #[tokio::test]
+    #[actix::test]
     async fn the_first_start_makes_an_admin_and_the_next_one_none() {
         let folder = tempfile::tempdir().unwrap();
-        let ledger = ledger(folder.path()).await;
-        ensure(&ledger, folder.path()).await.unwrap();
+        let registry = registry(folder.path()).await;
+        ensure(&registry, folder.path()).await.unwrap();
         let path = folder.path().join(FILE);
         let secret = read(&path).unwrap().unwrap();
-        assert_eq!(tokens(&ledger), [secret.id()]);
+        assert_eq!(tokens(&registry), [secret.id()]);
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        ensure(&ledger, folder.path()).await.unwrap();
-        assert_eq!((tokens(&ledger).len(), read(&path).unwrap()), (1, Some(secret)));
+        ensure(&registry, folder.path()).await.unwrap();
+        assert_eq!((tokens(&registry).len(), read(&path).unwrap()), (1, Some(secret)));
     }
 
-    #[tokio::test]
+    #[actix::test]
     async fn a_token_that_did_not_reach_the_log_is_taken_at_the_next_start() {
         let folder = tempfile::tempdir().unwrap();
         let secret = Secret::generate().unwrap();
         std::fs::write(folder.path().join(FILE), secret.reveal()).unwrap();
-        let ledger = ledger(folder.path()).await;
-        ensure(&ledger, folder.path()).await.unwrap();
-        assert_eq!(tokens(&ledger), [secret.id()]);
+        let registry = registry(folder.path()).await;
+        ensure(&registry, folder.path()).await.unwrap();
+        assert_eq!(tokens(&registry), [secret.id()]);
     }
 
-    #[tokio::test]
+    #[actix::test]
     async fn of_two_towers_the_one_that_comes_second_keeps_no_file() {
         let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let ledger = ledger(folder.path()).await;
-        ensure(&ledger, folder.path()).await.unwrap();
+        let registry = registry(folder.path()).await;
+        ensure(&registry, folder.path()).await.unwrap();
         // As if it had written its file just before the other one's entry came.
         std::fs::write(other.path().join(FILE), Secret::generate().unwrap().reveal()).unwrap();
-        ensure(&ledger, other.path()).await.unwrap();
+        ensure(&registry, other.path()).await.unwrap();
         assert!(!other.path().join(FILE).exists());
-        assert_eq!(tokens(&ledger).len(), 1);
+        assert_eq!(tokens(&registry).len(), 1);
     }
 }

@@ -18,7 +18,10 @@ use tower_common::{
 };
 
 use super::identity::{Known, Presented, Principal};
-use crate::api::{error::Refused, ledger::Ledger};
+use crate::{
+    api::error::Refused,
+    registry::{LogState, Registry},
+};
 
 /// What is open to all: probes, a first look, and how to use the rest.
 const OPEN: [&str; 6] =
@@ -29,20 +32,26 @@ const OPEN: [&str; 6] =
 pub struct Credentials(Arc<Find>);
 
 /// Finds a credential in the folded log by its id.
-type Find = dyn Fn(&str) -> Option<Known> + Send + Sync;
+type Find = dyn Fn(&str) -> Result<Option<Known>, Refused> + Send + Sync;
 
 impl Credentials {
     /// Those that this finds by their ids.
-    pub fn new(find: impl Fn(&str) -> Option<Known> + Send + Sync + 'static) -> Self {
+    pub fn new(find: impl Fn(&str) -> Result<Option<Known>, Refused> + Send + Sync + 'static) -> Self {
         Self(Arc::new(find))
     }
 
     /// Those of the log.
-    pub fn of(ledger: Ledger) -> Self {
+    pub fn of(registry: Registry) -> Self {
         Self::new(move |id| {
-            let folded = ledger.state();
-            let record = folded.mesh().tokens.get(id)?;
-            Some(Known { issued: record.issued.clone()?, revoked: record.revoked.is_some() })
+            let status = registry.status();
+            if status.borrow().state == LogState::Loading {
+                let detail = format!("the event log has not been read yet: {}", status.borrow().reason);
+                return Err(Refused::new(Code::Unavailable, detail));
+            }
+            Ok(registry.read(|state| {
+                let record = state.mesh().tokens.get(id)?;
+                Some(Known { issued: record.issued.clone()?, revoked: record.revoked.is_some() })
+            }))
         })
     }
 

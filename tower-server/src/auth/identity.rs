@@ -81,14 +81,18 @@ impl Presented {
     ///
     /// # Errors
     /// If it is nobody.
-    pub fn identify(&self, known: impl Fn(&str) -> Option<Known>, now_ms: u64) -> Result<Principal, Refused> {
+    pub fn identify(
+        &self,
+        known: impl Fn(&str) -> Result<Option<Known>, Refused>,
+        now_ms: u64,
+    ) -> Result<Principal, Refused> {
         let refuse = |detail: String| -> Refused {
             Problem::new(Code::Unauthenticated, detail).field("Authorization").next(HOW).into()
         };
         let (credential, issued) = match &self.bearer {
             Some(Err(fault)) => return Err(refuse((*fault).to_owned())),
             Some(Ok(secret)) => {
-                let found = known(secret.id());
+                let found = known(secret.id())?;
                 let hash = found.as_ref().map(|found: &Known| &found.issued.hash[..]);
                 let good = secret.has_hash(hash);
                 let Some(found) = found.filter(|_| good) else {
@@ -99,23 +103,20 @@ impl Presented {
             None if self.certificate.is_empty() => return Err(refuse("there is no credential".to_owned())),
             None => {
                 let mut faults = Vec::new();
-                let found = self.certificate.iter().find_map(|name| {
+                let mut found = None;
+                for name in &self.certificate {
                     let credential = format!("{CERTIFICATE}{name}");
-                    match known(&credential).map(|found| usable(found, now_ms)) {
-                        Some(Ok(issued)) => Some((credential, issued)),
-                        Some(Err(fault)) => {
-                            faults.push(format!("{name}: {fault}"));
-                            None
+                    match known(&credential)?.map(|found| usable(found, now_ms)) {
+                        Some(Ok(issued)) => {
+                            found = Some((credential, issued));
+                            break;
                         }
-                        None => {
-                            faults.push(format!("{name}: it has no role"));
-                            None
-                        }
+                        Some(Err(fault)) => faults.push(format!("{name}: {fault}")),
+                        None => faults.push(format!("{name}: it has no role")),
                     }
-                });
-                found.ok_or_else(|| {
-                    refuse(format!("the client certificate does not count: {}", faults.join("; ")))
-                })?
+                }
+                let detail = || format!("the client certificate does not count: {}", faults.join("; "));
+                found.ok_or_else(|| refuse(detail()))?
             }
         };
         Ok(Principal {
@@ -167,8 +168,8 @@ mod tests {
 
         fn identify(&self, presented: &Presented, now_ms: u64) -> Result<Principal, String> {
             let known = |id: &str| {
-                let (issued, revoked) = self.0.get(id)?;
-                Some(Known { issued: issued.clone(), revoked: *revoked })
+                let found = self.0.get(id);
+                Ok(found.map(|(issued, revoked)| Known { issued: issued.clone(), revoked: *revoked }))
             };
             presented.identify(known, now_ms).map_err(|refused| {
                 assert_eq!(refused.problem().code, Code::Unauthenticated);

@@ -111,7 +111,7 @@ impl Preparer {
                 let object = format!("service {name}");
                 let document =
                     document::set_weights(&draft.parsed.document, traffic.route.as_deref(), &traffic.weights)
-                        .map_err(|finding| wrong(&object, vec![finding], "the weights cannot be set"))?;
+                        .map_err(|finding| wrong(&object, vec![*finding], "the weights cannot be set"))?;
                 self.have_endpoints(name, &document, &traffic.weights).await?;
                 let text = String::from_utf8_lossy(&document.canonical()).into_owned();
                 draft.replace(document, &World::unknown())?;

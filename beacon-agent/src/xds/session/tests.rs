@@ -12,4 +12,5 @@ mod others;
 mod outlines;
 mod random;
 mod rejections;
+mod releases;
 mod sotw;

@@ -1,5 +1,6 @@
 //! Reading the folder.
 
+use tower_common::view::XdsResource;
 use tower_proto::envoy::envoy::{
     extensions::transport_sockets::tls::v3::{Secret, secret},
     service::runtime::v3::Runtime,
@@ -140,4 +141,23 @@ async fn what_is_served_follows_both() {
     assert_eq!(names(&served.borrow_and_update().secrets), ["files"]);
     drop(composed);
     assert!(served.changed().await.is_err(), "streams end when nothing is composed any more");
+}
+
+#[test]
+fn of_a_secret_that_a_release_has_as_well_the_file_counts() {
+    let (_files, folder) = folder(&[("secrets.yaml", SECRETS)]);
+    let of_release = |name: &str| XdsResource::from_body(name.into(), "a release".to_owned().into());
+    let secrets = ["files", "inline", "inbound/web"].map(of_release);
+    let secrets: Layer = Arc::new(secrets.map(|secret| (secret.name.clone(), secret)).into());
+    let composition =
+        Composition { socket_secrets: secrets.clone(), secrets: secrets.clone(), ..Composition::default() };
+    let served = folder.statics.add_to(&composition);
+    assert_eq!(names(&served.secrets), ["files", "inbound/web"], "the key is not to be seen by TCP");
+    assert_eq!(names(&served.socket_secrets), ["files", "inbound/web", "inline"]);
+    assert_eq!(served.secrets["files"], folder.statics.secrets["files"]);
+    assert_eq!(served.socket_secrets["inbound/web"], secrets["inbound/web"]);
+    let problems = folder.problems(&composition);
+    assert_eq!(problems.len(), 2);
+    assert!(problems[0].contains("\"files\" is in a release as well; the file counts"), "{problems:?}");
+    assert!(folder.problems(&Composition::default()).is_empty());
 }

@@ -3,12 +3,15 @@
 //! | Line | Meaning |
 //! |---|---|
 //! | `world a b:2 c:1.3.1` | these are the services now, with the revisions of cluster, endpoints, routes |
+//! | `world a+x+y in:a:2` | … with further clusters `a/x` and `a/y`, and a listener on this host |
 //! | `loading` | a source is not loaded: absence is not an answer until the next `world` |
 //! | `> CDS +a -b` | the client adds and drops names (`*` is the wildcard) |
 //! | … `nonce:7` `nonce:` `reject` `initial:a` | with this nonce, as a NACK, with `initial_resource_versions` |
 //! | `< CDS a b:2 -c` | the next response: exactly these resources and removals |
 //! | `<< CDS a` | the same, and the client accepts it |
 //! | `ack CDS`, `nack CDS`, `ack CDS 3` | answers the newest response of the type, or the one with this nonce |
+//! | `blame LDS MESSAGE` | a NACK with this message |
+//! | `stands a accepted` | what the client has of a service: `accepted`, `pending`, `rejected`, `host` |
 //! | `taken LDS` | a NACK for which the client's host is to blame, and not the content |
 //! | `quiet` | nothing is to be sent |
 //! | `wait 500` | milliseconds pass |
@@ -18,6 +21,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -31,11 +35,13 @@ use super::{
     wire::{Memory, Read, Say, Wire, name},
 };
 use crate::xds::{
+    clients::Reason,
     delta::Delta,
     kind::{ResourceType, Scope},
     protocol::{Limits, Received},
     session::Session,
     sotw::Sotw,
+    standing::{Parts, Standing},
 };
 
 /// Runs a script in both variants.
@@ -62,6 +68,7 @@ pub(in crate::xds) struct Conversation<P> {
     pub(in crate::xds) now: Instant,
     composition: Composition,
     nonces: BTreeSet<String>,
+    standings: BTreeMap<Arc<str>, Standing>,
 }
 
 /// Where clients of the tests listen.
@@ -72,14 +79,20 @@ pub(in crate::xds) fn node() -> NodeView {
 impl<P: Wire> Conversation<P> {
     /// Nothing is loaded.
     pub(in crate::xds) fn new() -> Self {
+        Self::of(&node())
+    }
+
+    /// The same, for a client with this view.
+    pub(in crate::xds) fn of(node: &NodeView) -> Self {
         let composition = Composition::default();
         Self {
-            session: Session::new(Scope::Aggregated, &node(), Limits::default(), &composition),
+            session: Session::new(Scope::Aggregated, node, Limits::default(), &composition),
             world: World::default(),
             memory: BTreeMap::new(),
             now: clock::monotonic(),
             composition,
             nonces: BTreeSet::new(),
+            standings: BTreeMap::new(),
         }
     }
 
@@ -97,6 +110,10 @@ impl<P: Wire> Conversation<P> {
         match words {
             [] => Ok(()),
             ["world", services @ ..] => {
+                let (inbound, services): (Vec<&str>, Vec<&str>) =
+                    services.iter().partition(|service| service.starts_with("in:"));
+                self.world.inbound = inbound.iter().map(|text| parse_inbound(text)).collect();
+                self.world.subsets = services.iter().map(|service| parse_subsets(service)).collect();
                 self.world.services = services.iter().map(|service| parse_service(service)).collect();
                 self.world.complete = true;
                 self.update();
@@ -124,6 +141,14 @@ impl<P: Wire> Conversation<P> {
                     Say { reject: true, message: "Address already in use".to_owned(), ..Say::default() };
                 self.say(parse_kind(kind), say).map(|_| ())
             }
+            ["blame", kind, message @ ..] => {
+                let say = Say { reject: true, message: message.join(" "), ..Say::default() };
+                self.say(parse_kind(kind), say).map(|_| ())
+            }
+            ["stands", service, expected] => match self.stands(service) {
+                state if state == *expected => Ok(()),
+                state => Err(format!("it stands {state}")),
+            },
             ["quiet"] => match self.read() {
                 None => Ok(()),
                 Some(read) => Err(format!("got {}", show(&read))),
@@ -138,6 +163,7 @@ impl<P: Wire> Conversation<P> {
                 self.session.recall(memory);
                 self.memory.values_mut().for_each(|memory| memory.nonce.clear());
                 self.nonces.clear();
+                self.standings.clear();
                 Ok(())
             }
             _ => Err("not a line of a script".to_owned()),
@@ -183,6 +209,26 @@ impl<P: Wire> Conversation<P> {
         Some(read)
     }
 
+    /// What the client has of a service.
+    fn stands(&mut self, service: &str) -> &'static str {
+        for (service, standing) in self.session.standings() {
+            match standing {
+                Some(standing) => self.standings.insert(service, standing),
+                None => self.standings.remove(&service),
+            };
+        }
+        let Some(standing) = self.standings.get(service) else { return "nowhere" };
+        match standing.trouble.as_ref().map(|trouble| trouble.reason) {
+            Some(Reason::Content) => "rejected",
+            Some(Reason::Host) => "host",
+            None => {
+                let all = Parts::first(standing.held.parts.len());
+                let done = all.minus(standing.exempt).are_in(standing.accepted);
+                if done { "accepted" } else { "pending" }
+            }
+        }
+    }
+
     fn expect(&mut self, kind: &str, rest: &[&str]) -> Result<(), String> {
         let expected = format!("{kind} {}", rest.join(" "));
         match self.read().map(|read| show(&read)) {
@@ -206,8 +252,20 @@ fn show(read: &Read) -> String {
     words.join(" ")
 }
 
+fn parse_inbound(text: &str) -> (String, u32) {
+    let text = text.trim_start_matches("in:");
+    let (name, revision) = text.split_once(':').unwrap_or((text, "1"));
+    (name.to_owned(), revision.parse().unwrap_or(1))
+}
+
+fn parse_subsets(text: &str) -> (String, Vec<String>) {
+    let mut names = text.split(':').next().unwrap_or_default().split('+').map(str::to_owned);
+    (names.next().unwrap_or_default(), names.collect())
+}
+
 fn parse_service(text: &str) -> (String, Revisions) {
     let (name, revisions) = text.split_once(':').unwrap_or((text, ""));
+    let name = name.split('+').next().unwrap_or_default();
     let mut all = [1; 3];
     for (revision, text) in all.iter_mut().zip(revisions.split('.')) {
         *revision = text.parse().unwrap_or(1);

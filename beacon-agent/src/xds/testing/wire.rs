@@ -158,9 +158,16 @@ fn describe(kind: ResourceType, any: &Any) -> (String, String) {
         ResourceType::Runtime => (Runtime::decode(body).unwrap().name, "1".to_owned()),
         ResourceType::Extension => (TypedExtensionConfig::decode(body).unwrap().name, "1".to_owned()),
         ResourceType::ScopedRoute => (ScopedRouteConfiguration::decode(body).unwrap().name, "1".to_owned()),
-        ResourceType::Listener => (Listener::decode(body).unwrap().name, "1".to_owned()),
+        ResourceType::Listener => {
+            let listener = Listener::decode(body).unwrap();
+            let revision = Some(listener.stat_prefix).filter(|revision| !revision.is_empty());
+            (listener.name, revision.unwrap_or_else(|| "1".to_owned()))
+        }
         ResourceType::Route => {
             let routes = RouteConfiguration::decode(body).unwrap();
+            if routes.virtual_hosts.is_empty() {
+                return (routes.name, "1".to_owned());
+            }
             let ours = routes.virtual_hosts.iter().skip(1);
             let pieces = ours.map(|host| match host.domains[1].as_str() {
                 "1" => host.name.clone(),

@@ -74,14 +74,6 @@ fn who_is_named_is_found_at_once_and_a_false_accusation_costs_little() {
 }
 
 #[test]
-fn a_name_is_accused_as_a_word_only() {
-    assert!(accuses("Error adding/updating cluster(s) a: x, b: y", "a"));
-    assert!(accuses("Error adding/updating cluster(s) a: x, b: y", "b"));
-    assert!(!accuses("Error adding/updating cluster(s) beta: x", "a"));
-    assert!(!accuses("a is bad", "a"));
-}
-
-#[test]
 fn refused_bytes_are_replaced_by_what_was_accepted_before() {
     let mut triage = Triage::default();
     let bad = resource("a");

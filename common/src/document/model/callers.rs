@@ -27,7 +27,7 @@ pub struct Callers {
     /// Which endpoints are near enough.
     #[serde(default, skip_serializing_if = "is_default")]
     pub locality: Locality,
-    /// How long connecting may take, at least 1 ms; absent is 5 s (`Cluster.connect_timeout`).
+    /// How long connecting may take, at least 1 ms; absent is 1 s (`Cluster.connect_timeout`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect_timeout: Option<Duration>,
     /// What a caller has open at most.
@@ -39,7 +39,7 @@ pub struct Callers {
     /// Whether endpoints are well; at most one. An empty list: none, also if the platform has a default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health_checks: Option<Vec<HealthCheck>>,
-    /// With fewer healthy endpoints than this, from 0 to 100, all are used; absent is 50
+    /// With fewer healthy endpoints than this, from 0 to 100, all are used; absent is 0: never
     /// (`healthy_panic_threshold`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub panic_threshold_percent: Option<u32>,

@@ -38,14 +38,18 @@ pub(super) fn upgrade(root: &mut Node, findings: &mut Vec<Finding>) {
         let routes = spec.get_mut(side).and_then(|side| side.get_mut("routes"));
         for (index, route) in items(routes).enumerate() {
             let path = item(&format!("spec.{side}.routes"), index);
-            count_tries(route.get_mut("retry"), &child(&path, "retry"), findings);
+            if let Some(retry) = route.get_mut("retry") {
+                count_tries(retry, &child(&path, "retry"), findings);
+            }
         }
     }
     let dependencies = spec.get_mut("outbound").and_then(|outbound| outbound.get_mut("dependencies"));
     for (index, dependency) in items(dependencies).enumerate() {
         let path = item("spec.outbound.dependencies", index);
         let retry = dependency.get_mut("overrides").and_then(|overrides| overrides.get_mut("retry"));
-        count_tries(retry, &format!("{path}.overrides.retry"), findings);
+        if let Some(retry) = retry {
+            count_tries(retry, &format!("{path}.overrides.retry"), findings);
+        }
     }
 }
 
@@ -57,8 +61,8 @@ fn items(node: Option<&mut Node>) -> impl Iterator<Item = &mut Node> {
 }
 
 /// Turns `tries` into `attempts`. What is no number of tries stays, and is found to be an unknown field.
-fn count_tries(retry: Option<&mut Node>, path: &str, findings: &mut Vec<Finding>) {
-    let Some(Node { value: Tree::Map(fields), .. }) = retry else { return };
+fn count_tries(retry: &mut Node, path: &str, findings: &mut Vec<Finding>) {
+    let Tree::Map(fields) = &mut retry.value else { return };
     let Some(Field { name, place, node }) = fields.iter_mut().find(|field| field.name == "tries") else {
         return;
     };

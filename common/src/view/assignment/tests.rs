@@ -133,6 +133,10 @@ fn endpoints_are_ranked_by_where_the_host_is() {
         let assembled = assemble("web", endpoints.iter(), Some(&ranked), &node);
         let assignment = ClusterLoadAssignment::decode(assembled.resource.body).unwrap();
         let priorities = assignment.endpoints.iter().map(|group| group.priority);
+        let local = local("tower:local/web", &XdsResource::new("web", &assignment)).unwrap();
+        let local = ClusterLoadAssignment::decode(local.body).unwrap();
+        assert!(local.endpoints.iter().all(|group| group.priority == 0));
+        assert_eq!((local.cluster_name.as_str(), ports(&local)), ("tower:local/web", ports(&assignment)));
         ports(&assignment).into_iter().zip(priorities).collect::<BTreeMap<_, _>>()
     };
     assert_eq!(priorities("a", "r1"), [(1, 0), (2, 1), (3, 2), (4, 2)].into());
@@ -141,12 +145,21 @@ fn endpoints_are_ranked_by_where_the_host_is() {
     assert_eq!(priorities("", ""), [(1, 0), (2, 0), (3, 0), (4, 0)].into());
 }
 
+/// What metadata say of TLS.
+fn label(labels: &[(&str, &str)]) -> Option<Kind> {
+    labels.iter().find(|(key, _)| *key == INBOUND_TLS).map(|(_, mode)| Kind::StringValue((*mode).to_owned()))
+}
+
 #[test]
 fn an_endpoint_behind_an_envoy_is_dialled_there() {
     let dialled = |labels: &[(&str, &str)]| {
         let composed = compose(&[labelled(80, labels)]);
-        let tls = composed.endpoints[0].lb_endpoints[0].metadata.is_some();
-        (ports(&composed)[0], tls)
+        let metadata = composed.endpoints[0].lb_endpoints[0].metadata.clone();
+        let tls = metadata.map(|metadata| {
+            let fields = &metadata.filter_metadata["envoy.transport_socket_match"].fields;
+            assert_eq!((fields.len(), &fields[INBOUND_TLS].kind), (1, &label(labels)));
+        });
+        (ports(&composed)[0], tls.is_some())
     };
     assert_eq!(dialled(&[(INBOUND_PORT, "8443"), (INBOUND_TLS, "strict")]), (8443, true));
     assert_eq!(dialled(&[(INBOUND_PORT, "8443"), (INBOUND_TLS, "permissive")]), (8443, true));

@@ -121,6 +121,19 @@ async fn show(options: &Options) -> Result<()> {
     if options.once {
         return Ok(());
     }
+    source.add(&beta).await?;
+    answers(&caller, &["alpha", "beta"]).await?;
+    println!("\nbeta is back: alpha is stable, beta is canary. In another terminal:");
+    println!(
+        "  export PCLOUD_TOKEN_FILE={} PATH=$PWD/target/debug:$PATH",
+        tower.data().join("admin.token").display()
+    );
+    println!("  export PCLOUD_TOWER=http://{}", tower.http());
+    println!("  pcloud lint -f docs/examples/hello.yaml");
+    println!("  pcloud version upload -f docs/examples/hello.yaml");
+    println!("  pcloud activate {SERVICE}@1 --wait");
+    println!("  pcloud traffic set {SERVICE} stable=90 canary=10 --reason 'a try' --wait");
+    println!("  pcloud rollback {SERVICE} --reason 'seen enough' --wait");
     println!("\nLook around:");
     println!("  Tower's sources  http://{}/api/v1/sources", tower.http());
     println!("  Tower's metrics  http://{}/metrics", tower.http());

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use anyhow::{Context, Result};
+use serde_json::json;
 use tower_tests::{Endpoint, EndpointFiles, Registry, Upstream, ZooKeeper};
 
 use crate::SERVICE;
@@ -34,7 +35,7 @@ impl Source {
     pub(crate) fn discovery(&self) -> String {
         match self {
             Self::Files { files, .. } => files.discovery(),
-            Self::ZooKeeper(ensemble) => ensemble.registry.discovery("hostport"),
+            Self::ZooKeeper(ensemble) => ensemble.registry.discovery("serverset"),
         }
     }
 
@@ -47,9 +48,15 @@ impl Source {
             }
             Self::ZooKeeper(ensemble) => {
                 let session = ensemble.registry.another_session().await?;
-                let data = upstream.address().to_string();
-                let path = format!("discovery/{SERVICE}/prod/{name}");
-                session.create_ephemeral(&path, data.as_bytes()).await?;
+                let address = upstream.address();
+                let member = json!({
+                    "serviceEndpoint": {"host": address.ip().to_string(), "port": address.port()},
+                    "additionalEndpoints": {},
+                    "status": "ALIVE",
+                    "metadata": {"release": release(&name)},
+                });
+                let path = format!("discovery/{SERVICE}/prod/member_{name}");
+                session.create_ephemeral(&path, member.to_string().as_bytes()).await?;
                 ensemble.sessions.insert(name, session);
                 Ok(())
             }
@@ -83,6 +90,15 @@ impl Source {
 }
 
 fn write(files: &EndpointFiles, members: &BTreeMap<String, SocketAddr>) -> Result<()> {
-    let endpoints: Vec<Endpoint> = members.values().copied().map(Endpoint::from).collect();
+    let endpoint = |(name, address): (&String, &SocketAddr)| Endpoint {
+        labels: [("release".to_owned(), release(name).to_owned())].into(),
+        ..Endpoint::from(*address)
+    };
+    let endpoints: Vec<Endpoint> = members.iter().map(endpoint).collect();
     files.write(SERVICE, &endpoints)
+}
+
+/// What an upstream says it is.
+fn release(name: &str) -> &'static str {
+    if name == "beta" { "canary" } else { "stable" }
 }

@@ -23,14 +23,14 @@ use super::{
 use crate::{
     api::{
         AppState,
+        caller::Caller,
         conditions::etag,
         error::Refused,
         extract::{self, Json, Maybe, Path, Query},
-        ledger::{Caller, Done},
         told::{self, some},
     },
     registry::{
-        Command,
+        Answer, Command,
         commands::{Abort, Activate, Deactivate, Plan, PlannedStep, RollBack, Traffic},
         service::Activation as _,
     },
@@ -55,7 +55,7 @@ pub(crate) async fn start_activation(
         plan: plan(body.audience.as_deref(), body.steps.as_deref(), body.at_once, body.ttl_seconds)?,
         again: body.again,
     });
-    let done = state.ledger.decide(&caller, extract::reason(body.reason)?, command).await?;
+    let done = caller.submit(&state.registry, extract::reason(body.reason)?, command).await?;
     Ok(started(&state, &path.service, &done))
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn set_traffic(
         route: body.route,
         plan: plan(body.audience.as_deref(), body.steps.as_deref(), body.at_once, body.ttl_seconds)?,
     });
-    let done = state.ledger.decide(&caller, extract::reason(body.reason)?, command).await?;
+    let done = caller.submit(&state.registry, extract::reason(body.reason)?, command).await?;
     Ok(started(&state, &path.service, &done))
 }
 
@@ -97,7 +97,7 @@ pub(crate) async fn roll_back(
     Maybe(body): Maybe<RollbackRequest>,
 ) -> Result<HttpResponse, Refused> {
     let command = Command::RollBack(RollBack { service: path.service.clone(), to: body.to });
-    let done = state.ledger.decide(&caller, extract::reason(body.reason)?, command).await?;
+    let done = caller.submit(&state.registry, extract::reason(body.reason)?, command).await?;
     Ok(started(&state, &path.service, &done))
 }
 
@@ -127,7 +127,7 @@ pub(crate) async fn list_activations(
     Path(path): Path<OfService>,
     Query(query): Query<PageQuery>,
 ) -> Result<HttpResponse, Refused> {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let service = logged(&folded, &path.service)?;
     let began = |record: &&ActivationRecord| Reverse(record.stamp.as_ref().map_or(0, |stamp| stamp.index));
     let (records, next) = query.page().of(service.activations.iter().rev(), began)?;
@@ -142,7 +142,7 @@ pub(crate) async fn get_activation(
     state: web::Data<AppState>,
     Path(path): Path<ById>,
 ) -> Result<HttpResponse, Refused> {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let found = folded.activation(&path.id);
     let (service, record) = found.ok_or_else(|| no_such_activation(&path.id))?;
     Ok(HttpResponse::Ok().json(activation(&state, service, record)))
@@ -161,10 +161,10 @@ pub(crate) async fn abort_activation(
     Path(path): Path<ById>,
     Maybe(body): Maybe<Reason>,
 ) -> Result<HttpResponse, Refused> {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let (service, _) = folded.activation(&path.id).ok_or_else(|| no_such_activation(&path.id))?;
     let command = Command::Abort(Abort { service: service.to_owned(), activation: Some(path.id) });
-    let done = state.ledger.decide(&caller, extract::reason(body.reason)?, command).await?;
+    let done = caller.submit(&state.registry, extract::reason(body.reason)?, command).await?;
     Ok(started(&state, service, &done))
 }
 
@@ -178,10 +178,10 @@ fn no_such_activation(id: &str) -> Refused {
 }
 
 /// The answer to what starts an activation, or turns out to need none.
-fn started(state: &AppState, name: &str, done: &Done) -> HttpResponse {
-    let folded = state.ledger.state();
+fn started(state: &AppState, name: &str, done: &Answer) -> HttpResponse {
+    let folded = state.registry.state();
     let service = folded.service(name).map(|service| &**service);
-    let id = done.decision.activation.as_deref();
+    let id = done.activation.as_deref();
     let record = service.and_then(|service| service.activation(id?));
     let index = service.map_or(0, |service| service.etag);
     let mut response = match record {
@@ -193,9 +193,9 @@ fn started(state: &AppState, name: &str, done: &Done) -> HttpResponse {
     }
     response.insert_header(etag(index)).json(Started {
         index,
-        version: done.decision.version,
+        version: done.version,
         activation: record.map(|record| activation(state, name, record)),
-        note: some(&done.decision.note),
+        note: some(&done.note),
     })
 }
 

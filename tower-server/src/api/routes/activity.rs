@@ -9,10 +9,10 @@ use utoipa::IntoParams;
 use crate::{
     api::{
         AppState,
+        caller::{self, unreadable},
         error::Refused,
         extract::{Path, Query},
         history,
-        ledger::unreadable,
         page::{Page, decode, encode},
         stream, told,
     },
@@ -90,7 +90,7 @@ pub(crate) async fn list_activity(
     let limit = Page { cursor: None, limit: query.limit }.limit()?;
     let filter = stream::Filter { service: query.service, author: query.author, command: query.command };
     let cursor: Option<u64> = query.cursor.as_deref().map(decode).transpose()?;
-    let newest = state.ledger.state().index();
+    let newest = *state.registry.applied().borrow();
     let (mut low, mut high) = (query.after.unwrap_or(0), query.before.unwrap_or(u64::MAX).min(newest + 1));
     match query.order {
         Order::Oldest => low = low.max(cursor.unwrap_or(0)),
@@ -128,7 +128,7 @@ pub(crate) async fn list_activity(
     let mut entries = Vec::with_capacity(found.len());
     for entry in &found {
         entries.push(match query.include {
-            Some(Include::Changes) => history::with_changes(&state.ledger, entry).await?,
+            Some(Include::Changes) => history::with_changes(&state.registry, entry).await?,
             None => told::activity::entry(entry),
         });
     }
@@ -142,8 +142,8 @@ pub(crate) async fn get_activity(
     state: web::Data<AppState>,
     Path(path): Path<OfEntry>,
 ) -> Result<HttpResponse, Refused> {
-    let entry = state.ledger.entry(path.index).await?;
-    Ok(HttpResponse::Ok().json(history::with_changes(&state.ledger, &entry).await?))
+    let entry = caller::entry(&state.registry, path.index).await?;
+    Ok(HttpResponse::Ok().json(history::with_changes(&state.registry, &entry).await?))
 }
 
 /// Entries as they come, as server-sent events
@@ -166,13 +166,13 @@ pub(crate) async fn stream_activity(
         let index = value.to_str().ok().and_then(|text| text.trim().parse().ok());
         index.ok_or_else(|| Refused::malformed("Last-Event-ID", "it is the index of an entry"))
     });
-    let newest = state.ledger.state().index();
+    let newest = *state.registry.applied().borrow();
     let after = last.transpose()?.or(query.after).unwrap_or(newest);
     let filter = stream::Filter { service: query.service, author: query.author, command: None };
     let place = state.streams.enter()?;
     let presented = Presented::by(&request);
     let still_known = move || credentials.identify(&presented).is_ok();
-    let events = stream::events(state.ledger.clone(), after, filter, still_known, place);
+    let events = stream::events(state.registry.clone(), after, filter, still_known, place);
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((header::CACHE_CONTROL, "no-store"))
@@ -185,7 +185,7 @@ async fn read(state: &AppState, from: u64, count: u64) -> Result<Vec<LogEntry>, 
     while entries.len() < count {
         let next = from + entries.len() as u64;
         let more =
-            state.ledger.log().read(next, count - entries.len()).await.map_err(|error| unreadable(&error))?;
+            state.registry.entries(next, count - entries.len()).await.map_err(|error| unreadable(&error))?;
         if more.is_empty() {
             return Err(Refused::silent("event log"));
         }

@@ -3,22 +3,22 @@
 use actix_web::{HttpResponse, get, web};
 use tower_common::api::log::LogStatus;
 
-use crate::{api::AppState, event_log::State};
+use crate::{api::AppState, registry::LogState};
 
 /// The event log, as this Tower sees it
 #[utoipa::path(tag = "activity", responses((status = 200, body = LogStatus)))]
 #[get("/api/v1/log")]
 pub(crate) async fn log_status(state: web::Data<AppState>) -> HttpResponse {
-    let log = state.ledger.log();
-    let trouble = match &*log.state().borrow() {
-        State::Live => None,
-        State::Unreachable { why, .. } | State::Refused { why } => Some(why.clone()),
+    let status = state.registry.status().borrow().clone();
+    let trouble = match status.state {
+        LogState::Live => status.problems.iter().map(|(service, why)| format!("{service}: {why}")).next(),
+        LogState::Loading | LogState::Stale => Some(status.reason),
     };
     HttpResponse::Ok().json(LogStatus {
         kind: state.log_target.clone(),
-        incarnation: log.incarnation().to_owned(),
-        index: state.ledger.state().index(),
-        towers: log.members().borrow().clone(),
+        incarnation: status.incarnation,
+        index: status.index,
+        towers: state.registry.members(),
         trouble,
     })
 }

@@ -11,12 +11,12 @@ use super::queries::{DocumentQuery, OfService, ReasonQuery};
 use crate::{
     api::{
         AppState,
+        caller::{self, Caller},
         conditions::etag,
         documents::{self, wants_document},
         error::Refused,
         extract::{self, Document, Path, Query},
-        ledger::Caller,
-        told::{author, findings, some},
+        told::{author, some},
     },
     registry::{Command, commands::EditPart},
 };
@@ -136,7 +136,7 @@ async fn read(
     owner: PartOwner,
     service: Option<String>,
 ) -> Result<HttpResponse, Refused> {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let record = folded.part(whose(owner), service.as_deref());
     let last = record
         .and_then(|record| Some((record.etag, record.revisions.len() as u64, record.revisions.last()?)));
@@ -146,7 +146,7 @@ async fn read(
         let list = "/api/v1/activity, or PUT one here";
         return Err(Refused::no_such("part", &format!("{} for {of}", owner.word()), list));
     };
-    let text = documents::text(&state.ledger, body).await?;
+    let text = documents::text(&state.registry, body).await?;
     if wants_document(request)? {
         return Ok(HttpResponse::Ok().insert_header(etag(index)).content_type(YAML).body(text));
     }
@@ -175,10 +175,13 @@ async fn replace(
     let file = query.file()?;
     let command = EditPart { owner: whose(owner), service: service.clone(), file, text: Some(text) };
     let reason = extract::reason(query.reason)?;
-    let done = state.ledger.decide(caller, reason, Command::EditPart(command)).await?;
+    caller.submit(&state.registry, reason, Command::EditPart(command)).await?;
     let (index, revision) = etag_of(state, owner, service.as_deref());
-    let findings = done.findings.iter().map(findings::finding).collect();
-    Ok(HttpResponse::Ok().insert_header(etag(index)).json(PartEdited { revision, findings, index }))
+    Ok(HttpResponse::Ok().insert_header(etag(index)).json(PartEdited {
+        revision,
+        findings: Vec::new(),
+        index,
+    }))
 }
 
 async fn remove(
@@ -190,13 +193,13 @@ async fn remove(
 ) -> Result<HttpResponse, Refused> {
     let command = EditPart { owner: whose(owner), service: service.clone(), file: String::new(), text: None };
     let reason = extract::reason(query.reason)?;
-    let done = state.ledger.decide(caller, reason, Command::EditPart(command)).await?;
+    let done = caller.submit(&state.registry, reason, Command::EditPart(command)).await?;
     let (index, _) = etag_of(state, owner, service.as_deref());
-    Ok(HttpResponse::Ok().insert_header(etag(index)).json(done.changed(index)))
+    Ok(HttpResponse::Ok().insert_header(etag(index)).json(caller::changed(&done, index)))
 }
 
 fn etag_of(state: &AppState, owner: PartOwner, service: Option<&str>) -> (u64, u64) {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     folded.part(whose(owner), service).map_or((0, 0), |part| (part.etag, part.revisions.len() as u64))
 }
 

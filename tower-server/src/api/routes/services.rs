@@ -53,7 +53,7 @@ pub(crate) async fn list_services(
 ) -> Result<HttpResponse, Refused> {
     let serving = state.serving().await?;
     let (serve, unknown) = (serving.serve, serving.unknown.into_iter().collect());
-    let mut services = all(&serving.services, &state.ledger.state());
+    let mut services = all(&serving.services, &state.registry.state());
     if let Some(search) = query.search.as_deref().map(str::to_lowercase) {
         services.retain(|service| {
             let owner = service.owner.as_deref().unwrap_or_default();
@@ -84,7 +84,7 @@ pub(crate) async fn get_service(
     let name = path.service;
     let serving = state.serving().await?;
     let discovered = serving.services.iter().find(|summary| summary.service == name);
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let logged = folded.service(&name).map(|service| &**service);
     if discovered.is_none() && logged.is_none() {
         return Err(Refused::no_such("service", &name, "/api/v1/services"));

@@ -14,9 +14,9 @@ use super::queries::{ById, PageQuery, ReasonQuery};
 use crate::{
     api::{
         AppState,
+        caller::{self, Caller},
         error::Refused,
         extract::{self, Json, Path, Query},
-        ledger::Caller,
         told,
     },
     auth::{identity::Principal, token::Secret},
@@ -50,7 +50,7 @@ pub(crate) async fn list_tokens(
     principal: Principal,
     Query(query): Query<PageQuery>,
 ) -> Result<HttpResponse, Refused> {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     permission::may(&folded, &principal.credential, Action::ManageTokens, None, clock::unix_millis())
         .map_err(|refusal| told::findings::refusal(&refusal))?;
     let tokens = folded.mesh().tokens.iter().filter(|(_, record)| record.revoked.is_none());
@@ -85,13 +85,13 @@ pub(crate) async fn issue_token(
         expires_ms: expires_ms.unwrap_or(0),
     };
     let id = issued.id.clone();
-    let done = state.ledger.decide(&caller, reason, Command::IssueToken(IssueToken { issued })).await?;
+    let done = caller.submit(&state.registry, reason, Command::IssueToken(IssueToken { issued })).await?;
     if done.repeated && secret.is_some() {
         let detail = "a token was issued with this key, and is told only once";
         let next = "revoke it, and issue another with another key; GET /api/v1/tokens has its id";
         return Err(Problem::new(Code::Conflict, detail).next(next).into());
     }
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let record = folded.mesh().tokens.get(&id).ok_or_else(|| Refused::silent("event log"))?;
     let issued = told::tokens::token(record);
     Ok(HttpResponse::Created().json(Issued { issued, token: secret.map(|secret| secret.reveal()) }))
@@ -108,6 +108,6 @@ pub(crate) async fn revoke_token(
 ) -> Result<HttpResponse, Refused> {
     let reason = extract::reason(query.reason)?;
     let command = Command::RevokeToken(RevokeToken { id: path.id });
-    let done = state.ledger.decide(&caller, reason, command).await?;
-    Ok(HttpResponse::Ok().json(done.changed(state.ledger.state().index())))
+    let done = caller.submit(&state.registry, reason, command).await?;
+    Ok(HttpResponse::Ok().json(caller::changed(&done, done.index)))
 }

@@ -15,12 +15,13 @@ use super::{
 };
 use crate::{
     api::{
-        AppState, changes,
+        AppState,
+        caller::{self, Caller},
+        changes,
         conditions::etag,
         documents::{self, wants_document},
         error::Refused,
         extract::{self, Document, Maybe, Path, Query},
-        ledger::Caller,
         told,
     },
     registry::{
@@ -66,19 +67,19 @@ pub(crate) async fn upload_version(
     let file = query.file()?;
     let reason = extract::reason(query.reason)?;
     let command = Command::Upload(Upload { service: path.service.clone(), file, text });
-    let done = state.ledger.decide(&caller, reason, command).await?;
-    let folded = state.ledger.state();
+    let done = caller.submit(&state.registry, reason, command).await?;
+    let folded = state.registry.state();
     let service = logged(&folded, &path.service)?;
-    let number = done.decision.version.unwrap_or_default();
+    let number = done.version.unwrap_or_default();
     let record = service.version(number).ok_or_else(|| Refused::silent("event log"))?;
     let version = told::versions::version(&path.service, service, record);
-    let existing = done.index.is_none();
+    let existing = done.events.is_empty();
     let uploaded = Uploaded {
         version: version.version,
         number,
         hash: version.hash,
         existing,
-        findings: done.findings.iter().map(told::findings::finding).collect(),
+        findings: Vec::new(),
         index: version.index,
     };
     let mut response = if existing { HttpResponse::Ok() } else { HttpResponse::Created() };
@@ -94,7 +95,7 @@ pub(crate) async fn list_versions(
     Path(path): Path<OfService>,
     Query(query): Query<PageQuery>,
 ) -> Result<HttpResponse, Refused> {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let service = logged(&folded, &path.service)?;
     let records = service.versions.iter().rev();
     let versions = records.map(|record| told::versions::version(&path.service, service, record));
@@ -117,11 +118,11 @@ pub(crate) async fn get_version(
     request: HttpRequest,
     Path(path): Path<OfVersion>,
 ) -> Result<HttpResponse, Refused> {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let service = logged(&folded, &path.service)?;
     let record = path.find(service)?;
     let body = record.uploaded.clone().unwrap_or_default().body;
-    let text = documents::text(&state.ledger, &body).await?;
+    let text = documents::text(&state.registry, &body).await?;
     if wants_document(&request)? {
         return Ok(HttpResponse::Ok().content_type(YAML).body(text));
     }
@@ -138,13 +139,13 @@ pub(crate) async fn diff_versions(
     Path(path): Path<OfService>,
     Query(query): Query<DiffQuery>,
 ) -> Result<HttpResponse, Refused> {
-    let folded = state.ledger.state();
+    let folded = state.registry.state();
     let service = logged(&folded, &path.service)?;
     let mut documents = Vec::new();
     for number in [query.from, query.to] {
         let record = OfVersion { service: path.service.clone(), number }.find(service)?;
         let body = record.uploaded.clone().unwrap_or_default().body;
-        documents.push(documents::value(&documents::text(&state.ledger, &body).await?)?);
+        documents.push(documents::value(&documents::text(&state.registry, &body).await?)?);
     }
     let changes = changes::of_documents(documents.first(), documents.last());
     let diff = Diff { service: path.service, from: query.from, to: query.to, changes };
@@ -195,9 +196,9 @@ pub(super) async fn change(
     body: Reason,
     command: Command,
 ) -> Result<HttpResponse, Refused> {
-    let done = state.ledger.decide(caller, extract::reason(body.reason)?, command).await?;
-    let index = state.ledger.state().service(service).map_or(0, |service| service.etag);
-    Ok(HttpResponse::Ok().insert_header(etag(index)).json(done.changed(index)))
+    let done = caller.submit(&state.registry, extract::reason(body.reason)?, command).await?;
+    let index = state.registry.state().service(service).map_or(0, |service| service.etag);
+    Ok(HttpResponse::Ok().insert_header(etag(index)).json(caller::changed(&done, index)))
 }
 
 impl OfVersion {

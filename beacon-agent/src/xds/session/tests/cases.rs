@@ -257,13 +257,13 @@ fn b11_one_commit_goes_out_make_before_break() {
         "{CONNECTED}
          < CDS c2
          < RDS egress(r:2)
-         < EDS -c1
          > EDS +c2
          < EDS c2
          ack CDS
          ack EDS
          ack RDS
          < CDS -c1
+         < EDS -c1
          < RDS egress(c2,r:2)
          quiet"
     ));

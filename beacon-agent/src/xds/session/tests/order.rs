@@ -158,10 +158,10 @@ fn in_one_change_what_is_new_goes_first_and_what_is_dropped_last() {
          world b c
          < CDS c
          < RDS egress(b)
-         < EDS -a
          ack CDS
          ack RDS
          < CDS -a
+         < EDS -a
          < RDS egress(b,c)
          quiet"
     ));

@@ -1,0 +1,113 @@
+//! Who wants a change, and the way there: from a request to the registry, and back to an answer.
+
+use actix_web::{FromRequest, HttpRequest, dev};
+use futures::future;
+use tower_common::api::{Changed, Code, IDEMPOTENCY_KEY, Problem};
+use tower_proto::v1;
+
+use super::{
+    conditions::{IfMatch, Key},
+    error::Refused,
+    told::{findings, some},
+};
+use crate::{
+    auth::identity::Principal,
+    event_log::ReadError,
+    registry::{Answer, Command, Refusal, Registry, Request, SubmitError},
+};
+
+/// How the registry calls a command id that was used for something else.
+const REUSED: &str = "command-id-reused";
+
+/// Who wants a change, made for which state, and known by which key.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// Who.
+    pub principal: Principal,
+    key: Option<String>,
+    if_match: Option<u64>,
+}
+
+impl Caller {
+    /// Carries out a command.
+    ///
+    /// # Errors
+    /// If it is refused, or the log does not take it.
+    pub async fn submit(
+        &self,
+        registry: &Registry,
+        reason: String,
+        command: Command,
+    ) -> Result<Answer, Refused> {
+        let service = command.service().map(str::to_owned);
+        // Each caller's keys are their own.
+        let credential = &self.principal.credential;
+        let request = Request {
+            actor: self.principal.actor(),
+            command_id: self.key.as_ref().map(|key| format!("{credential}/{key}")).unwrap_or_default(),
+            reason,
+            if_match: self.if_match,
+        };
+        let answer = registry.submit(command, request).await;
+        answer.map_err(|error| match error {
+            SubmitError::Refused(refusal) => self.refused(registry, &refusal, service.as_deref()),
+            SubmitError::Unavailable(_) => Refused::new(Code::Unavailable, error.to_string()),
+            SubmitError::Unknown(_) => {
+                let next = format!("ask again with the same {IDEMPOTENCY_KEY}: it tells, or does it");
+                Problem::new(Code::Unknown, error.to_string()).next(next).into()
+            }
+            SubmitError::Failed(_) => Refused::new(Code::Internal, error.to_string()),
+        })
+    }
+
+    fn refused(&self, registry: &Registry, refusal: &Refusal, service: Option<&str>) -> Refused {
+        let mut problem = findings::refusal(refusal);
+        if refusal.code == REUSED {
+            (problem.code, problem.status) = (Code::KeyReused, Code::KeyReused.status());
+            problem.title = Code::KeyReused.title().to_owned();
+            problem.field = Some(IDEMPOTENCY_KEY.to_owned());
+        }
+        if let (Code::Stale, Some(index), Some(name)) = (problem.code, self.if_match, service) {
+            let since = |service: &_| findings::since(service, index);
+            problem.since =
+                registry.read(|state| state.service(name).map(|service| since(service))).unwrap_or_default();
+        }
+        problem.into()
+    }
+}
+
+/// The answer of a command for who wants to know no more. `index` is the last entry about the object.
+pub fn changed(answer: &Answer, index: u64) -> Changed {
+    Changed { index: if answer.events.is_empty() { index } else { answer.index }, note: some(&answer.note) }
+}
+
+/// An entry of the log.
+///
+/// # Errors
+/// If it is not there, or cannot be read.
+pub async fn entry(registry: &Registry, index: u64) -> Result<v1::LogEntry, Refused> {
+    let found = registry.entries(index, 1).await.map_err(|error| unreadable(&error))?;
+    let found = found.into_iter().find(|entry| entry.index == index);
+    found.ok_or_else(|| Refused::no_such("entry", &index.to_string(), "/api/v1/activity"))
+}
+
+/// What cannot be read of the log is Tower's fault, not that of who asks.
+pub fn unreadable(error: &ReadError) -> Refused {
+    let code = match error {
+        ReadError::Unavailable(_) => Code::Unavailable,
+        ReadError::Entry { .. } | ReadError::Bytes { .. } => Code::Internal,
+    };
+    Problem::new(code, error.to_string()).object("the event log").into()
+}
+
+impl FromRequest for Caller {
+    type Error = Refused;
+    type Future = future::Ready<Result<Self, Refused>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
+        let principal = Principal::from_request(request, payload).into_inner();
+        let key = Key::from_request(request, payload).into_inner();
+        let if_match = IfMatch::from_request(request, payload).into_inner();
+        future::ready((|| Ok(Self { principal: principal?, key: key?.0, if_match: if_match?.index() }))())
+    }
+}
