@@ -1,4 +1,5 @@
-//! `proto/envoy.binpb` is what the proto files of `envoy-types` say, without comments and options.
+//! `proto/envoy.binpb` is what the proto files of `envoy-types` say, without comments and options; the constraints of values
+//! (protoc-gen-validate) stay.
 //!
 //! When that crate has moved on, `TOWER_BLESS=1 cargo test --workspace -- descriptors` writes it anew.
 
@@ -9,11 +10,14 @@ use std::{
     process::Command,
 };
 
-use prost::Message;
 use prost_types::{
-    DescriptorProto, EnumDescriptorProto, EnumOptions, FileDescriptorProto, FileDescriptorSet, MessageOptions,
+    DescriptorProto, EnumDescriptorProto, EnumOptions, FieldDescriptorProto, FieldOptions,
+    FileDescriptorProto, MessageOptions, OneofOptions, UninterpretedOption,
 };
-use protox::file::{File, FileResolver, GoogleFileResolver};
+use protox::{
+    Compiler,
+    file::{File, FileResolver, GoogleFileResolver},
+};
 
 /// Where imports are looked for, in the folder of the crate.
 const ROOTS: [&str; 8] = [
@@ -44,7 +48,7 @@ const WELL_KNOWN: [&str; 8] = [
 
 #[test]
 fn descriptors_are_those_of_the_messages() {
-    let current = descriptors(&sources()).encode_to_vec();
+    let current = descriptors(&sources());
     if env::var_os("TOWER_BLESS").is_some() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("envoy.binpb");
         fs::write(file, current).expect("it can be written");
@@ -72,7 +76,7 @@ fn sources() -> PathBuf {
     manifest.with_file_name("proto")
 }
 
-fn descriptors(sources: &Path) -> FileDescriptorSet {
+fn descriptors(sources: &Path) -> Vec<u8> {
     let mut files = BTreeMap::new();
     for root in ROOTS {
         let root = sources.join(root);
@@ -97,17 +101,31 @@ fn descriptors(sources: &Path) -> FileDescriptorSet {
         for message in &mut file.message_type {
             resolve(&types, &package, message);
         }
+        // What options are made of.
+        for field in &mut file.extension {
+            resolve_field(&types, &package, field);
+        }
     }
     let wanted =
         |name: &&String| WANTED.iter().any(|prefix| name.starts_with(prefix)) && name.contains("/v3/");
-    let mut open: Vec<_> = files.keys().filter(wanted).cloned().collect();
-    let mut chosen = BTreeSet::new();
-    while let Some(name) = open.pop() {
-        if chosen.insert(name.clone()) {
-            open.extend(files[&name].dependency.iter().cloned());
-        }
+    let wanted: Vec<_> = files.keys().filter(wanted).cloned().collect();
+    // Options of our own kind are read by compiling.
+    let mut compiler = Compiler::with_file_resolver(Parsed(files));
+    compiler.include_imports(true);
+    for name in wanted {
+        compiler.open_file(&name).expect("it compiles");
     }
-    FileDescriptorSet { file: chosen.iter().map(|name| files[name].clone()).collect() }
+    compiler.encode_file_descriptor_set()
+}
+
+/// Files that are parsed already.
+struct Parsed(BTreeMap<String, FileDescriptorProto>);
+
+impl FileResolver for Parsed {
+    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
+        let file = self.0.get(name).ok_or_else(|| protox::Error::file_not_found(name))?;
+        Ok(File::from_file_descriptor_proto(file.clone()))
+    }
 }
 
 fn proto_files(folder: &Path) -> Vec<PathBuf> {
@@ -123,27 +141,46 @@ fn proto_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Takes away what does not matter to the form of messages.
+/// Takes away what does not matter to the form of messages, but the constraints of their values.
 fn strip(file: &mut FileDescriptorProto) {
     file.options = None;
     file.source_code_info = None;
     file.service.clear();
-    file.extension.clear();
     file.message_type.iter_mut().for_each(strip_message);
     file.enum_type.iter_mut().for_each(strip_enum);
 }
 
 fn strip_message(message: &mut DescriptorProto) {
-    let is_map = message.options.as_ref().is_some_and(MessageOptions::map_entry);
-    message.options = is_map.then(|| MessageOptions { map_entry: Some(true), ..Default::default() });
+    if let Some(options) = message.options.take() {
+        let options = MessageOptions {
+            map_entry: options.map_entry,
+            uninterpreted_option: constraints(options.uninterpreted_option),
+            ..Default::default()
+        };
+        message.options = Some(options).filter(|options| *options != MessageOptions::default());
+    }
     for field in &mut message.field {
-        field.options = None;
+        if let Some(options) = field.options.take() {
+            let uninterpreted_option = constraints(options.uninterpreted_option);
+            field.options = (!uninterpreted_option.is_empty())
+                .then(|| FieldOptions { uninterpreted_option, ..Default::default() });
+        }
     }
     for oneof in &mut message.oneof_decl {
-        oneof.options = None;
+        if let Some(options) = oneof.options.take() {
+            let uninterpreted_option = constraints(options.uninterpreted_option);
+            oneof.options = (!uninterpreted_option.is_empty()).then(|| OneofOptions { uninterpreted_option });
+        }
     }
     message.nested_type.iter_mut().for_each(strip_message);
     message.enum_type.iter_mut().for_each(strip_enum);
+}
+
+fn constraints(options: Vec<UninterpretedOption>) -> Vec<UninterpretedOption> {
+    let is_constraint = |option: &UninterpretedOption| {
+        option.name[0].name_part.trim_start_matches('.').starts_with("validate.")
+    };
+    options.into_iter().filter(is_constraint).collect()
 }
 
 fn strip_enum(of: &mut EnumDescriptorProto) {
@@ -179,18 +216,22 @@ fn declare(
 fn resolve(types: &BTreeSet<String>, scope: &str, message: &mut DescriptorProto) {
     let scope = format!("{scope}.{}", message.name());
     for field in &mut message.field {
-        let Some(name) = field.type_name.as_mut().filter(|name| !name.starts_with('.')) else { continue };
-        let mut scopes = std::iter::successors(Some(scope.as_str()), |scope| {
-            (!scope.is_empty()).then(|| scope.rsplit_once('.').map_or("", |(outer, _)| outer))
-        });
-        let full = scopes.find_map(|scope| {
-            let full = if scope.is_empty() { name.clone() } else { format!("{scope}.{name}") };
-            types.contains(&full).then_some(full)
-        });
-        let full = full.unwrap_or_else(|| panic!("{scope}: {name} is not declared"));
-        *name = format!(".{full}");
+        resolve_field(types, &scope, field);
     }
     for nested in &mut message.nested_type {
         resolve(types, &scope, nested);
     }
+}
+
+fn resolve_field(types: &BTreeSet<String>, scope: &str, field: &mut FieldDescriptorProto) {
+    let Some(name) = field.type_name.as_mut().filter(|name| !name.starts_with('.')) else { return };
+    let mut scopes = std::iter::successors(Some(scope), |scope| {
+        (!scope.is_empty()).then(|| scope.rsplit_once('.').map_or("", |(outer, _)| outer))
+    });
+    let full = scopes.find_map(|scope| {
+        let full = if scope.is_empty() { name.clone() } else { format!("{scope}.{name}") };
+        types.contains(&full).then_some(full)
+    });
+    let full = full.unwrap_or_else(|| panic!("{scope}: {name} is not declared"));
+    *name = format!(".{full}");
 }

@@ -12,6 +12,7 @@ pub mod caller;
 pub mod changes;
 pub mod conditions;
 pub mod documents;
+pub mod effective;
 pub mod error;
 pub mod extract;
 pub mod fallback;
@@ -19,6 +20,7 @@ mod front;
 pub mod history;
 pub mod openapi;
 pub mod page;
+pub mod planning;
 pub mod routes;
 mod serving;
 pub mod stream;
@@ -40,6 +42,7 @@ use tower_common::{
 use self::{error::Refused, serving::Serving, stream::Streams};
 use crate::{
     auth::gate,
+    decisions::CarriedOut,
     fanout::beacons::Beacons,
     registry::Registry,
     sources::{SourceHandle, SourceReport},
@@ -47,7 +50,7 @@ use crate::{
 };
 
 /// An actor that takes longer to answer is as good as dead.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What answers are made of.
 #[derive(Clone)]
@@ -60,6 +63,8 @@ pub struct AppState {
     pub streams: Streams,
     /// The store.
     pub store: Addr<StoreActor>,
+    /// How far decisions about sources are carried out.
+    pub carried_out: CarriedOut,
     /// The sources.
     pub sources: Arc<Vec<SourceHandle>>,
     /// Who is connected.

@@ -8,7 +8,7 @@
 //! - [`dependencies`]: what a service wants otherwise than those that it calls
 //! - [`patches`]: the platform's own changes of all this
 //! - [`plan`]: what a change does to connections
-//! - [`messages`], [`convert`]: Envoy's messages and values
+//! - [`messages`], [`convert`]: Envoy's messages and values; [`constraints`]: what they may be
 //!
 //! Nothing here asks anybody, looks at a clock, or knows which hosts there are.
 
@@ -16,6 +16,7 @@ mod access_log;
 mod balancing;
 mod breaker;
 mod cluster;
+mod constraints;
 mod convert;
 mod dependencies;
 mod health;

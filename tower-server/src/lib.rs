@@ -10,6 +10,7 @@
 pub mod api;
 pub mod auth;
 pub mod compile;
+pub mod decisions;
 pub mod event_log;
 pub mod fanout;
 pub mod fleet;

@@ -20,6 +20,7 @@ use tracing::{error, info};
 use crate::{
     api::{self, AppState, stream::Streams},
     auth::{connection, first, gate::Credentials},
+    decisions,
     fanout::{
         admission::Admission,
         beacons::Beacons,
@@ -137,6 +138,7 @@ async fn serve(
         log_target: options.event_log.clone(),
         streams: Streams::new(stopping.clone()),
         store: store.clone(),
+        carried_out: decisions::follow(decided.clone(), sources.clone()),
         sources: sources.clone(),
         beacons: beacons.clone(),
         tls: tls.clone(),

@@ -4,6 +4,8 @@
 //! Service"); what has to keep an order between them is in the session. The rules that differ between
 //! state of the world and delta are in [`super::sotw`] and [`super::delta`].
 
+mod faults;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -16,8 +18,9 @@ use tower_common::{
 };
 use tower_proto::envoy::google::rpc::Status;
 
+use self::faults::Fault;
 use super::{
-    blame::{Blame, accuses},
+    blame::accuses,
     clients::{self, Reason},
     kind::ResourceType,
     ledger::{Entry, Ledger, Nonce},
@@ -62,15 +65,6 @@ pub(super) struct Channel {
     faults: BTreeMap<Arc<str>, Fault>,
     /// What the last request said of a response.
     pub(super) verdict: Option<Verdict>,
-}
-
-/// Why a client does not take something that is not kept from it: its host is to blame, or nobody is found.
-#[derive(Debug)]
-pub(super) struct Fault {
-    version: Version,
-    pub(super) reason: Reason,
-    /// What the client said.
-    pub(super) message: Arc<str>,
 }
 
 /// What a request said of a response.
@@ -193,55 +187,6 @@ impl Channel {
             self.ledger.forget(&name);
             self.due.remove(&name);
         }
-    }
-
-    /// Leaves those suspects for which the client's host is not to blame.
-    fn set_hosts_fault_aside(&mut self, mut suspects: Suspects, message: &str) -> Suspects {
-        let all_hosts = Reason::of(message) == Reason::Host;
-        if self.kind.is_whole() {
-            // An Envoy takes clusters and listeners one by one, and says which it could not take.
-            let Some(blame) = Blame::read(message, &suspects.resources) else {
-                if all_hosts {
-                    self.retry.failed();
-                    self.note_faults(&suspects.resources, Reason::Host, message);
-                    suspects.resources.clear();
-                }
-                return suspects;
-            };
-            if !blame.host.is_empty() {
-                self.retry.failed();
-                let is_hosts = |suspect: &XdsResource| blame.host.contains(&suspect.name);
-                let faulty: Vec<XdsResource> =
-                    suspects.resources.extract_if(.., |suspect| is_hosts(suspect)).collect();
-                self.note_faults(&faulty, Reason::Host, message);
-                if blame.content.is_empty() {
-                    self.ledger.concede(blame.innocent.iter());
-                    suspects.resources.clear();
-                }
-            }
-            return suspects;
-        }
-        // Of the others nobody is named. Each by itself shows whose file is missing.
-        if all_hosts && suspects.resources.len() < 2 {
-            suspects.resources.iter().for_each(|suspect| self.triage.acquit(&suspect.name));
-            self.retry.failed();
-            self.note_faults(&suspects.resources, Reason::Host, message);
-            suspects.resources.clear();
-        }
-        suspects
-    }
-
-    fn note_faults(&mut self, resources: &[XdsResource], reason: Reason, message: &str) {
-        let message: Arc<str> = message.into();
-        let fault = |resource: &XdsResource| {
-            (resource.name.clone(), Fault { version: resource.version, reason, message: message.clone() })
-        };
-        self.faults.extend(resources.iter().map(fault));
-    }
-
-    /// Why the client does not take this content, although it is not kept from it.
-    pub(super) fn fault(&self, name: &str, version: Version) -> Option<&Fault> {
-        self.faults.get(name).filter(|fault| fault.version == version)
     }
 
     /// What the client may have of a layer. Takes the next suspects on trial, if it is time.

@@ -9,18 +9,20 @@
 //!   accepted that: if it rejects it, it goes back.
 //! - A piece of routes that the client cannot take is kept from it, and what it accepted last stays.
 
+mod kept;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ops::Bound,
     sync::Arc,
 };
 
 use tower_common::{
     audience::Workload,
     resource::Version,
-    view::{self, ClientKind, Composition, LOCAL, Layer, NodeView, XdsResource},
+    view::{self, ClientKind, Composition, Layer, NodeView, XdsResource},
 };
 
+use self::kept::locals;
 use super::{
     gate::gate, kind::ResourceType, pieces::Pieces, targets::Targets, triage::Refused, triage::Triage,
 };
@@ -289,60 +291,6 @@ impl Offer {
     pub(super) fn routes_unwanted(&mut self) {
         self.pieces.unwanted();
     }
-
-    /// Lets clusters go that nothing of the client's refers to any more. `referred` as for an update.
-    pub(super) fn release(&mut self, referred: impl FnOnce() -> BTreeSet<Arc<str>>) {
-        if self.retired.is_empty() {
-            return;
-        }
-        let in_use = self.in_use(referred());
-        let before = self.retired.len();
-        self.retired.retain(|name, _| in_use.contains(name));
-        if self.retired.len() != before {
-            self.merge_retired();
-        }
-    }
-
-    fn in_use(&self, mut referred: BTreeSet<Arc<str>>) -> BTreeSet<Arc<str>> {
-        referred.extend(self.pieces.in_use().flat_map(XdsResource::clusters).cloned());
-        referred
-    }
-
-    fn merge_retired(&mut self) {
-        self.clusters = self.composition.clusters.clone();
-        if !self.retired.is_empty() {
-            let clusters = Arc::make_mut(&mut self.clusters);
-            clusters.extend(self.retired.iter().map(|(name, (cluster, _))| (name.clone(), cluster.clone())));
-        }
-        self.merge_assignments();
-    }
-
-    fn merge_assignments(&mut self) {
-        self.assignments = self.composition.assignments.clone();
-        if self.retired.is_empty() && self.locals.is_empty() {
-            return;
-        }
-        let assignments = Arc::make_mut(&mut self.assignments);
-        for (name, (_, assignment)) in &self.retired {
-            if let Some(assignment) = assignment {
-                assignments.entry(name.clone()).or_insert_with(|| assignment.clone());
-            }
-        }
-        for name in &self.locals {
-            let service = name.rsplit('/').next().unwrap_or_default();
-            let of_service = self.composition.assignments.get(service);
-            if let Some(local) = of_service.and_then(|held| view::assignment::local(name, held)) {
-                assignments.insert(name.clone(), local);
-            }
-        }
-    }
-}
-
-/// Of the endpoints that a client asks for, those of its neighbours.
-fn locals(names: &BTreeSet<Arc<str>>) -> Vec<&Arc<str>> {
-    let prefix = format!("{LOCAL}/");
-    let from = names.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded));
-    from.take_while(|name| name.starts_with(&prefix)).collect()
 }
 
 #[cfg(test)]

@@ -238,10 +238,14 @@ pub struct Progress {
     pub total: u64,
     /// All of their Envoys have accepted it.
     pub accepted: u64,
-    /// It is on its way, or an Envoy has not answered yet, or none is connected.
+    /// It is on its way, or an Envoy has not answered yet.
     pub pending: u64,
     /// An Envoy has refused it.
     pub rejected: u64,
+    /// An Envoy could not take it, for a reason of its host.
+    pub host_faults: u64,
+    /// They have no Envoy that could accept it. Nobody waits for them.
+    pub no_envoy: u64,
     /// Their Beacons are not connected.
     pub silent: u64,
 }

@@ -75,6 +75,9 @@ pub struct Held {
     pub wanted: Option<String>,
     /// What its Envoys made of it.
     pub state: HeldState,
+    /// In words, if there is something to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Since when.
     pub since_unix_ms: u64,
     /// What was refused, and by whom.
@@ -101,8 +104,10 @@ pub enum HeldState {
     HostFault,
     /// The Beacon cannot use it: parts are missing, or it does not understand the assignment.
     Unusable,
-    /// The Beacon is not connected.
+    /// The Beacon is not connected, and was not before it should have had it.
     Silent,
+    /// The Beacon was connected, and is not any more.
+    Lost,
 }
 
 /// One type at one xDS client.
@@ -173,6 +178,9 @@ pub struct Lack {
     pub host: String,
     /// Why.
     pub why: HeldState,
+    /// In words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Since when.
     pub since_unix_ms: u64,
     /// What was refused, and by whom.

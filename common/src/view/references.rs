@@ -61,6 +61,13 @@ impl References {
         found
     }
 
+    /// Those of a route configuration.
+    pub fn of_routes(routes: &RouteConfiguration) -> Self {
+        let mut found = Self::default();
+        routes.virtual_hosts.iter().for_each(|host| found.note_host(host));
+        found
+    }
+
     /// Those of a listener.
     ///
     /// # Errors

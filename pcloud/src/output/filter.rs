@@ -53,7 +53,7 @@ mod tests {
         let data = json!({"services": [{"name": "web", "n": 1}, {"name": "ads", "n": 2}]});
         assert_eq!(run(".services[].name", &data).unwrap(), ["web", "ads"]);
         assert_eq!(run(".services | map(.n) | add", &data).unwrap(), ["3"]);
-        assert_eq!(run(".services[0]", &data).unwrap(), [r#"{"name":"web","n":1}"#]);
+        assert_eq!(run(".services[0]", &data).unwrap(), [r#"{"n":1,"name":"web"}"#]);
     }
 
     #[test]

@@ -34,10 +34,11 @@ async fn envoy_refuses_what_is_wrong() -> Result<()> {
     let mut rng = StdRng::seed_from_u64(1);
     let documents: Vec<_> = (0..3).map(|number| random::document(&mut rng, number)).collect();
     accepted(&documents).await?;
+    // Of what the compiler does not see itself.
     let patches = [
         (
-            r#"{"target": {"kind": "Cluster", "name": "s1"}, "merge": {"connect_timeout": "0s"}}"#,
-            "ConnectTimeout",
+            r#"{"target": {"kind": "Cluster", "name": "s1"}, "merge": {"lb_policy": "CLUSTER_PROVIDED"}}"#,
+            "cluster provided LB",
         ),
         (
             r#"{"target": {"kind": "VirtualHost", "name": "s1"}, "merge": {"routes": [
@@ -46,8 +47,8 @@ async fn envoy_refuses_what_is_wrong() -> Result<()> {
             "missing )",
         ),
         (
-            r#"{"target": {"kind": "Listener", "name": "inbound/s1/app"}, "merge": {"address": null}}"#,
-            "address is necessary",
+            r#"{"target": {"kind": "Listener", "name": "inbound/s1/app"}, "merge": {"filter_chains": []}}"#,
+            "no filter chains",
         ),
     ];
     for (patch, reason) in patches {

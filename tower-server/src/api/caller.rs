@@ -19,16 +19,36 @@ use crate::{
 /// How the registry calls a command id that was used for something else.
 const REUSED: &str = "command-id-reused";
 
-/// Who wants a change, made for which state, and known by which key.
+/// Who wants a change, known by which key.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    principal: Principal,
+    key: Option<String>,
+}
+
+/// The same, with the state that the change was made for.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who.
-    pub principal: Principal,
-    key: Option<String>,
+    writer: Writer,
     if_match: Option<u64>,
 }
 
 impl Caller {
+    /// Carries out a command, if the state is still the one that it was made for.
+    ///
+    /// # Errors
+    /// If it is refused, or the log does not take it.
+    pub async fn submit(
+        &self,
+        registry: &Registry,
+        reason: String,
+        command: Command,
+    ) -> Result<Answer, Refused> {
+        self.writer.submit_if(registry, reason, command, self.if_match).await
+    }
+}
+
+impl Writer {
     /// Carries out a command.
     ///
     /// # Errors
@@ -39,6 +59,16 @@ impl Caller {
         reason: String,
         command: Command,
     ) -> Result<Answer, Refused> {
+        self.submit_if(registry, reason, command, None).await
+    }
+
+    async fn submit_if(
+        &self,
+        registry: &Registry,
+        reason: String,
+        command: Command,
+        if_match: Option<u64>,
+    ) -> Result<Answer, Refused> {
         let service = command.service().map(str::to_owned);
         // Each caller's keys are their own.
         let credential = &self.principal.credential;
@@ -46,11 +76,11 @@ impl Caller {
             actor: self.principal.actor(),
             command_id: self.key.as_ref().map(|key| format!("{credential}/{key}")).unwrap_or_default(),
             reason,
-            if_match: self.if_match,
+            if_match,
         };
         let answer = registry.submit(command, request).await;
         answer.map_err(|error| match error {
-            SubmitError::Refused(refusal) => self.refused(registry, &refusal, service.as_deref()),
+            SubmitError::Refused(refusal) => refused(registry, &refusal, service.as_deref(), if_match),
             SubmitError::Unavailable(_) => Refused::new(Code::Unavailable, error.to_string()),
             SubmitError::Unknown(_) => {
                 let next = format!("ask again with the same {IDEMPOTENCY_KEY}: it tells, or does it");
@@ -59,21 +89,21 @@ impl Caller {
             SubmitError::Failed(_) => Refused::new(Code::Internal, error.to_string()),
         })
     }
+}
 
-    fn refused(&self, registry: &Registry, refusal: &Refusal, service: Option<&str>) -> Refused {
-        let mut problem = findings::refusal(refusal);
-        if refusal.code == REUSED {
-            (problem.code, problem.status) = (Code::KeyReused, Code::KeyReused.status());
-            problem.title = Code::KeyReused.title().to_owned();
-            problem.field = Some(IDEMPOTENCY_KEY.to_owned());
-        }
-        if let (Code::Stale, Some(index), Some(name)) = (problem.code, self.if_match, service) {
-            let since = |service: &_| findings::since(service, index);
-            problem.since =
-                registry.read(|state| state.service(name).map(|service| since(service))).unwrap_or_default();
-        }
-        problem.into()
+fn refused(registry: &Registry, refusal: &Refusal, service: Option<&str>, if_match: Option<u64>) -> Refused {
+    let mut problem = findings::refusal(refusal);
+    if refusal.code == REUSED {
+        (problem.code, problem.status) = (Code::KeyReused, Code::KeyReused.status());
+        problem.title = Code::KeyReused.title().to_owned();
+        problem.field = Some(IDEMPOTENCY_KEY.to_owned());
     }
+    if let (Code::Stale, Some(index), Some(name)) = (problem.code, if_match, service) {
+        let since = |service: &_| findings::since(service, index);
+        let since = registry.read(|state| state.service(name).map(|service| since(service)));
+        problem.since = since.unwrap_or_default();
+    }
+    problem.into()
 }
 
 /// The answer of a command for who wants to know no more. `index` is the last entry about the object.
@@ -100,14 +130,24 @@ pub fn unreadable(error: &ReadError) -> Refused {
     Problem::new(code, error.to_string()).object("the event log").into()
 }
 
-impl FromRequest for Caller {
+impl FromRequest for Writer {
     type Error = Refused;
     type Future = future::Ready<Result<Self, Refused>>;
 
     fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
         let principal = Principal::from_request(request, payload).into_inner();
         let key = Key::from_request(request, payload).into_inner();
+        future::ready((|| Ok(Self { principal: principal?, key: key?.0 }))())
+    }
+}
+
+impl FromRequest for Caller {
+    type Error = Refused;
+    type Future = future::Ready<Result<Self, Refused>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut dev::Payload) -> Self::Future {
+        let writer = Writer::from_request(request, payload).into_inner();
         let if_match = IfMatch::from_request(request, payload).into_inner();
-        future::ready((|| Ok(Self { principal: principal?, key: key?.0, if_match: if_match?.index() }))())
+        future::ready((|| Ok(Self { writer: writer?, if_match: if_match?.index() }))())
     }
 }

@@ -1,7 +1,10 @@
 //! What was before an entry of the log: the documents and assignments that it changed.
 
-use tower_common::api::{activity::Entry, plan::Change, service::Rule};
-use tower_proto::v1::{self, LogEntry, event::Event, part_edited::Owner};
+use tower_common::{
+    api::{activity::Entry, plan::Change, service::Rule},
+    document::Owner,
+};
+use tower_proto::v1::{self, LogEntry, event::Event};
 
 use super::{caller::unreadable, changes, documents, error::Refused, told};
 use crate::registry::{Registry, Service, State};
@@ -36,20 +39,14 @@ async fn changes_of(
         Some(Event::VersionUploaded(it)) => {
             let before = service.and_then(|service| service.version(it.number.checked_sub(1)?));
             let before = before.and_then(|record| Some(record.uploaded.as_ref()?.body.as_ref()));
-            between(registry, before.unwrap_or_default(), &it.body).await.map(Some)
+            between(registry, Owner::Service, before.unwrap_or_default(), &it.body).await.map(Some)
         }
         Some(Event::PartEdited(it)) => {
             let part = folded.part(it.owner(), Some(&*event.service).filter(|service| !service.is_empty()));
             let before = it.revision.checked_sub(2).and_then(|place| usize::try_from(place).ok());
             let before = part.and_then(|part| Some(part.revisions.get(before?)?.body.as_ref()));
-            let mut changes = between(registry, before.unwrap_or_default(), &it.body).await?;
-            let owner = match it.owner() {
-                Owner::Unspecified => None,
-                Owner::Platform => Some("platform".to_owned()),
-                Owner::Security => Some("security".to_owned()),
-            };
-            changes.iter_mut().for_each(|change| change.owner.clone_from(&owner));
-            Ok(Some(changes))
+            let owner = documents::owner(it.owner());
+            between(registry, owner, before.unwrap_or_default(), &it.body).await.map(Some)
         }
         Some(Event::Assigned(it)) => {
             let Some(before) = assignment_before(registry, &event.service, index).await? else {
@@ -66,15 +63,20 @@ async fn changes_of(
     }
 }
 
-async fn between(registry: &Registry, before: &[u8], after: &[u8]) -> Result<Vec<Change>, Refused> {
-    let mut values = Vec::new();
-    for hash in [before, after] {
-        values.push(match hash {
-            [] => None,
-            hash => Some(documents::value(&documents::text(registry, hash).await?)?),
-        });
+async fn between(
+    registry: &Registry,
+    owner: Owner,
+    before: &[u8],
+    after: &[u8],
+) -> Result<Vec<Change>, Refused> {
+    let mut documents = [None, None];
+    for (document, hash) in documents.iter_mut().zip([before, after]) {
+        if !hash.is_empty() {
+            *document = Some(documents::read(registry, "the document", hash, owner).await?);
+        }
     }
-    Ok(changes::of_documents(values[0].as_ref(), values[1].as_ref()))
+    let [before, after] = &documents;
+    Ok(changes::of_documents(before.as_ref(), after.as_ref()))
 }
 
 /// What the service's assignment was before this entry; nothing, if that is too long ago to look for.

@@ -51,6 +51,9 @@ routes! {
     activations::{
         start_activation, list_activations, get_activation, abort_activation, roll_back, deactivate, set_traffic,
     },
+    plan::{plan_activation},
+    fleet::{list_hosts, get_host, list_lacking},
+    schema::{service_schema},
     parts::{
         get_platform, put_platform, delete_platform, get_platform_of, put_platform_of, delete_platform_of,
         get_security, put_security, delete_security, get_security_of, put_security_of, delete_security_of,

@@ -2,10 +2,13 @@
 
 pub mod activations;
 pub mod activity;
+pub mod fleet;
 pub mod log;
 pub mod parts;
+pub mod plan;
 pub mod probes;
 pub mod queries;
+pub mod schema;
 pub mod services;
 pub mod sources;
 pub mod tokens;

@@ -28,8 +28,10 @@ use crate::{
 };
 
 async fn state(folder: &std::path::Path) -> AppState {
+    let registry = testing::registry(folder).await;
     AppState {
-        registry: testing::registry(folder).await,
+        carried_out: crate::decisions::follow(registry.clone(), Arc::default()),
+        registry,
         log_target: "embedded".into(),
         streams: Streams::new(CancellationToken::new()),
         store: testing::store(),

@@ -3,6 +3,7 @@
 pub mod activations;
 pub mod activity;
 pub mod findings;
+pub mod fleet;
 pub mod services;
 pub mod sources;
 pub mod tokens;

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use tower_common::document::model::{Callers, PatchKind, Protocol};
+use prost::Message;
+use tower_common::{
+    document::model::{Callers, PatchKind, Protocol},
+    view::cluster::default_cluster,
+};
 use tower_proto::{
-    envoy::{
-        envoy::config::cluster::v3::{
-            Cluster,
-            cluster::{ClusterDiscoveryType, CommonLbConfig, DiscoveryType},
-        },
-        google::protobuf::Duration,
-    },
+    envoy::envoy::config::cluster::v3::Cluster,
     v1::{ClusterPart, Side, cluster_part::Share},
 };
 
@@ -23,9 +21,6 @@ use super::{
     patches::Patches,
     protocol, tls,
 };
-
-/// How long connecting may take if nothing else is said, as without a document.
-const CONNECT_TIMEOUT: Duration = Duration { seconds: 1, nanos: 0 };
 
 /// The name of a subset's cluster; of the whole service's, if there is no subset.
 pub(super) fn name(service: &str, subset: Option<&str>) -> String {
@@ -59,30 +54,27 @@ pub(super) fn add(service: &str, callers: &Callers, patches: &mut Patches<'_>, p
     }
 }
 
+/// What a service without a document has, and what the document says otherwise.
 fn cluster(service: &str, name: &str, callers: &Callers) -> Cluster {
+    let mut cluster = Cluster::decode(default_cluster(name).body).expect("a cluster of our own");
+    cluster.eds_cluster_config = None;
+    cluster.typed_extension_protocol_options = protocol::options(callers.protocol);
+    cluster.load_balancing_policy = balancing::policy(callers);
+    cluster.circuit_breakers = breaker::breakers(callers);
     let checks = callers.health_checks.as_deref().unwrap_or_default();
-    let (transport_socket, transport_socket_matches) = tls::upstream(service, &callers.tls);
-    Cluster {
-        name: name.to_owned(),
-        cluster_discovery_type: Some(ClusterDiscoveryType::Type(DiscoveryType::Eds.into())),
-        connect_timeout: Some(callers.connect_timeout.map_or(CONNECT_TIMEOUT, duration)),
-        // An endpoint that has left discovery gets no more traffic, whatever its health check says.
-        ignore_health_on_host_removal: true,
-        common_lb_config: Some(CommonLbConfig {
-            // States are registered, not guessed: if all endpoints are draining or down, calling them all
-            // the same is no remedy, unless the owner thinks so.
-            healthy_panic_threshold: Some(percent(callers.panic_threshold_percent.unwrap_or(0))),
-            ..Default::default()
-        }),
-        load_balancing_policy: balancing::policy(callers),
-        circuit_breakers: breaker::breakers(callers),
-        outlier_detection: callers.outlier_detection.as_ref().map(outlier::detection),
-        health_checks: health::checks(service, checks, callers.protocol),
-        typed_extension_protocol_options: protocol::options(callers.protocol),
-        transport_socket,
-        transport_socket_matches,
-        ..Default::default()
+    cluster.health_checks = health::checks(service, checks, callers.protocol);
+    (cluster.transport_socket, cluster.transport_socket_matches) = tls::upstream(service, &callers.tls);
+    if let Some(timeout) = callers.connect_timeout {
+        cluster.connect_timeout = Some(duration(timeout));
     }
+    if let Some(detection) = &callers.outlier_detection {
+        cluster.outlier_detection = Some(outlier::detection(detection));
+    }
+    if let (Some(threshold), Some(common)) = (callers.panic_threshold_percent, &mut cluster.common_lb_config)
+    {
+        common.healthy_panic_threshold = Some(percent(threshold));
+    }
+    cluster
 }
 
 /// The same for gRPC without a proxy, which rejects a cluster for a policy that it does not know; `None` if it

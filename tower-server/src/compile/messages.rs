@@ -12,7 +12,7 @@ use prost::{
 };
 use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor,
-    SerializeOptions,
+    ReflectMessage, SerializeOptions,
 };
 use serde_json::Value;
 use tower_proto::{ENVOY_DESCRIPTORS, envoy::google::protobuf::Any};
@@ -20,7 +20,8 @@ use tower_proto::{ENVOY_DESCRIPTORS, envoy::google::protobuf::Any};
 /// The name of the message that holds another one, whose type it names.
 const ANY: &str = "google.protobuf.Any";
 
-static POOL: LazyLock<DescriptorPool> =
+/// All messages of Envoy's v3 API.
+pub(super) static POOL: LazyLock<DescriptorPool> =
     LazyLock::new(|| DescriptorPool::decode(ENVOY_DESCRIPTORS).expect("what a test has compared"));
 
 /// What stands in the way of a message.
@@ -35,6 +36,14 @@ pub enum Error {
     /// There are fewer bytes than announced.
     #[error("malformed: it ends too early")]
     Truncated,
+    /// A value that Envoy's own constraints do not allow, and where.
+    #[error("{path}: {reason}")]
+    Refused {
+        /// The place in the message.
+        path: String,
+        /// What is wrong there.
+        reason: String,
+    },
     /// JSON that is no such message, and where.
     #[error("{path}: {reason}")]
     Json {
@@ -82,7 +91,7 @@ pub(super) fn merge(type_name: &str, body: &[u8], patch: &Value) -> Result<Vec<u
 /// # Errors
 /// If the bytes are no such message.
 pub fn to_json(type_name: &str, body: &[u8]) -> Result<Value, Error> {
-    let message = DynamicMessage::decode(descriptor(type_name)?, body)?;
+    let message = decode(type_name, body)?;
     let options = SerializeOptions::new().use_proto_field_name(true).stringify_64_bit_integers(false);
     let json = message.serialize_with_options(serde_json::value::Serializer, &options);
     json.map_err(|error| Error::Json { path: ".".to_owned(), reason: error.to_string() })
@@ -106,6 +115,33 @@ fn merge_json(into: &mut Value, patch: &Value) {
     }
 }
 
+/// A message of this type.
+///
+/// # Errors
+/// If there is no such type, or the bytes are no such message.
+pub(super) fn decode(type_name: &str, body: &[u8]) -> Result<DynamicMessage, Error> {
+    Ok(DynamicMessage::decode(descriptor(type_name)?, body)?)
+}
+
+/// The message in an `Any`; `None` if this is none, or if its type is not known.
+///
+/// # Errors
+/// If the bytes are no such message.
+pub(super) fn unpack(of: &DynamicMessage) -> Result<Option<DynamicMessage>, Error> {
+    if of.descriptor().full_name() != ANY {
+        return Ok(None);
+    }
+    let message = Any::decode(of.encode_to_vec().as_slice())?;
+    match POOL.get_message_by_name(type_name(&message.type_url)) {
+        Some(inner) => Ok(Some(DynamicMessage::decode(inner, message.value.as_slice())?)),
+        None => Ok(None),
+    }
+}
+
+fn type_name(url: &str) -> &str {
+    url.rsplit('/').next().unwrap_or_default()
+}
+
 fn descriptor(name: &str) -> Result<MessageDescriptor, Error> {
     POOL.get_message_by_name(name).ok_or_else(|| Error::Unknown(name.to_owned()))
 }
@@ -113,9 +149,8 @@ fn descriptor(name: &str) -> Result<MessageDescriptor, Error> {
 fn sort(of: &MessageDescriptor, mut body: &[u8]) -> Result<Vec<u8>, Error> {
     if of.full_name() == ANY {
         let mut message = Any::decode(body)?;
-        let name = message.type_url.rsplit('/').next().unwrap_or_default();
         // A type that is not known is left as it is.
-        if let Some(inner) = POOL.get_message_by_name(name) {
+        if let Some(inner) = POOL.get_message_by_name(type_name(&message.type_url)) {
             message.value = sort(&inner, &message.value)?;
         }
         return Ok(message.encode_to_vec());

@@ -11,13 +11,19 @@ use tower_proto::envoy::envoy::config::{
     cluster::v3::Cluster, listener::v3::Listener, route::v3::VirtualHost,
 };
 
-use super::messages::{self, Error};
+use super::{
+    constraints,
+    messages::{self, Error},
+};
 
 /// What stands for the service's name in a part for all services.
 const SERVICE: &str = "{service}";
 
 /// A patch that does not fit.
 const DOES_NOT_FIT: &str = "TW901";
+
+/// What a document leads to is refused.
+const REFUSED: &str = "TW903";
 
 /// A patch of something that there is not.
 const NOTHING_TO_PATCH: &str = "TW902";
@@ -40,6 +46,21 @@ impl<'a> Patches<'a> {
     /// What becomes of a resource, by those for it in their order. One that does not fit changes nothing.
     pub(super) fn apply(&mut self, kind: PatchKind, name: &str, body: Vec<u8>) -> Bytes {
         let mut body = body;
+        if let Err(reason) = check(kind, &body) {
+            self.findings.push(Finding {
+                field: "spec".to_owned(),
+                owner: None,
+                ..finding(
+                    REFUSED,
+                    0,
+                    format!(
+                        "Envoy would refuse {} {name:?}, which the document leads to: {reason}",
+                        word(kind)
+                    ),
+                    "change the field that this is made from",
+                )
+            });
+        }
         for (index, patch) in self.patches.iter().enumerate() {
             if patch.target.kind != kind || patch.target.name.replace(SERVICE, self.service) != name {
                 continue;
@@ -85,7 +106,23 @@ fn merge(kind: PatchKind, name: &str, body: &[u8], patch: &Patch) -> Result<Vec<
         PatchKind::Listener => typed::<Listener>(body, &patch, |listener| listener.name == name),
         PatchKind::VirtualHost => typed::<VirtualHost>(body, &patch, |host| host.name == name),
     };
-    merged.map_err(|error| error.to_string())?.ok_or_else(|| "it may not change the name".to_owned())
+    let merged = merged.map_err(|error| error.to_string())?.ok_or("it may not change the name")?;
+    check(kind, &merged).map_err(|error| error.to_string())?;
+    Ok(merged)
+}
+
+fn check(kind: PatchKind, body: &[u8]) -> Result<(), Error> {
+    let name = match kind {
+        PatchKind::Cluster => Cluster::full_name(),
+        PatchKind::Listener => Listener::full_name(),
+        PatchKind::VirtualHost => VirtualHost::full_name(),
+    };
+    if kind == PatchKind::VirtualHost {
+        // Those of callers get their domains from the view.
+        let domain = VirtualHost { domains: vec!["x".to_owned()], ..Default::default() };
+        return constraints::check(&name, &[body, &domain.encode_to_vec()].concat());
+    }
+    constraints::check(&name, body)
 }
 
 /// `None` if it is not the same resource any more.
@@ -149,7 +186,7 @@ patches:
         );
         let patched = cluster(&bundle, "web");
         contains(&patched, &json!({"connect_timeout": "0.750s", "type": "EDS", "common_lb_config": {}}));
-        assert_eq!(patched["common_lb_config"], json!({}));
+        assert_eq!(patched["common_lb_config"].get("healthy_panic_threshold"), None);
         assert_eq!(listener(&bundle, "inbound/web/app")["per_connection_buffer_limit_bytes"], 32768);
         assert_eq!(virtual_host(&bundle, "web")["include_request_attempt_count"], true);
     }
@@ -160,12 +197,22 @@ patches:
             ("{kind: Cluster, name: web}, merge: {conect_timeout: 1s}", "TW901", "conect_timeout"),
             ("{kind: Cluster, name: web}, merge: {connect_timeout: soon}", "TW901", "connect_timeout"),
             ("{kind: Cluster, name: web}, merge: {name: other}", "TW901", "may not change the name"),
+            (
+                "{kind: Cluster, name: web}, merge: {connect_timeout: 0s}",
+                "TW901",
+                "connect_timeout: it must be more than 0s",
+            ),
+            (
+                "{kind: Listener, name: inbound/web/app}, merge: {filter_chains: [{filters: [{}]}]}",
+                "TW901",
+                "filters[0].name",
+            ),
             ("{kind: Cluster, name: web/canary}, merge: {}", "TW902", "no cluster \"web/canary\""),
             ("{kind: Listener, name: egress}, merge: {}", "TW902", "no listener \"egress\""),
         ];
         for (patch, code, word) in cases {
             let spec = format!(
-                "patches: [{{target: {{kind: Cluster, name: web}}, merge: {{}}}}, {{target: {patch}}}]"
+                "inbound: {{ports: [{{name: app, port: 1, appPort: 2}}]}}\npatches: [{{target: {{kind: Cluster, name: web}}, merge: {{}}}}, {{target: {patch}}}]"
             );
             let findings = compile(&effective(&spec), "web").unwrap_err();
             let [finding] = findings.as_slice() else { panic!("{findings:?}") };

@@ -1,11 +1,18 @@
 //! The bytes of what is remembered of clients.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use prost::Message;
 use tower_common::{
     resource::Version,
     sealed::{Kind, SealError},
-    view::XdsResource,
+    view::{References, XdsResource},
+};
+use tower_proto::envoy::envoy::config::{
+    cluster::v3::Cluster,
+    listener::v3::Listener,
+    route::v3::{RouteConfiguration, VirtualHost},
 };
 
 use super::{MAX_CLIENTS, Memories};
@@ -150,13 +157,14 @@ fn decode_payload(payload: &[u8], scope: &str) -> Result<Memories, MemoryError> 
     for client in state.clients.into_iter().skip(superfluous) {
         let memory = memories.latest((client.node_id, client.user_agent));
         for refused in client.refused {
-            let triage = match ResourceType::from_url(&refused.type_url) {
+            let kind = ResourceType::from_url(&refused.type_url);
+            let triage = match kind {
                 Some(kind) => memory.resources.entry(kind).or_default(),
                 None if refused.type_url.is_empty() => &mut memory.pieces,
                 // Another build's.
                 None => continue,
             };
-            triage.refuse(refused.into_refused()?);
+            triage.refuse(refused.into_refused(kind)?);
         }
     }
     Ok(memories)
@@ -178,18 +186,49 @@ impl RefusedState {
         })
     }
 
-    fn into_refused(self) -> Result<Refused, MemoryError> {
+    /// `kind`: `None` for a service's routes.
+    fn into_refused(self, kind: Option<ResourceType>) -> Result<Refused, MemoryError> {
         let bytes = self.version.len();
         let Ok(version) = self.version.try_into() else {
             return Err(MemoryError::Version { name: self.name, bytes });
         };
-        let name: std::sync::Arc<str> = self.name.into();
+        let name: Arc<str> = self.name.into();
         Ok(Refused {
             version: Version(version),
             message: self.message.into(),
-            instead: self.instead.map(|body| XdsResource::from_body(name.clone(), body)),
+            instead: self.instead.map(|body| XdsResource {
+                refers: refers(kind, &name, &body).map(Arc::new),
+                ..XdsResource::from_body(name.clone(), body)
+            }),
             name,
         })
+    }
+}
+
+/// What a body refers to, which goes with it wherever it is composed.
+fn refers(kind: Option<ResourceType>, name: &str, body: &Bytes) -> Option<References> {
+    match kind {
+        None => {
+            let found = References::of_virtual_host(&VirtualHost::decode(body.clone()).ok()?);
+            let own = found.clusters.iter().map(|cluster| &**cluster).eq([name]);
+            // A piece that does not say refers to its own.
+            (!own).then_some(found)
+        }
+        Some(ResourceType::Cluster) => {
+            let found = References::of_cluster(&Cluster::decode(body.clone()).ok()?).ok()?;
+            (found != References::default()).then_some(found)
+        }
+        Some(ResourceType::Listener) => References::of_listener(&Listener::decode(body.clone()).ok()?).ok(),
+        Some(ResourceType::Route) => {
+            Some(References::of_routes(&RouteConfiguration::decode(body.clone()).ok()?))
+        }
+        Some(
+            ResourceType::Secret
+            | ResourceType::Runtime
+            | ResourceType::Endpoint
+            | ResourceType::Extension
+            | ResourceType::ScopedRoute,
+        ) => None,
     }
 }
 

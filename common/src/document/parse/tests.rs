@@ -78,7 +78,7 @@ web.yaml:13:15: error[TW003]: spec.callers.routes[0].retry.numRetries: there is 
 (owner service); here it is retry.attempts
 web.yaml:13:39: error[TW005]: spec.callers.routes[0].retry.retryOn: a list is wanted here, not a number \
 (owner service); write a list, with a dash before each item
-web.yaml:14:16: error[TW005]: spec.callers.routes[0].timeouts: an object is wanted here, not nothing \
+web.yaml:14:15: error[TW005]: spec.callers.routes[0].timeouts: an object is wanted here, not nothing \
 (owner service); leave the field out, or give it a value
 "
     );

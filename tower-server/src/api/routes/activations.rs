@@ -7,8 +7,7 @@ use tower_common::{
     api::{
         Changed, Reason,
         activation::{
-            Activation, ActivationRequest, Activations, Progress, RollbackRequest, Started, StepRequest,
-            TrafficRequest,
+            Activation, ActivationRequest, Activations, RollbackRequest, Started, StepRequest, TrafficRequest,
         },
     },
     audience::AudienceSpec,
@@ -27,7 +26,11 @@ use crate::{
         conditions::etag,
         error::Refused,
         extract::{self, Json, Maybe, Path, Query},
-        told::{self, some},
+        told::{self, fleet as words, some},
+    },
+    fleet::{
+        driver::{Sight, sight, waiting},
+        standing::HostState,
     },
     registry::{
         Answer, Command,
@@ -35,6 +38,9 @@ use crate::{
         service::Activation as _,
     },
 };
+
+/// Hosts that are told with an activation.
+const MAX_LACKING: usize = 100;
 
 /// Give a version to hosts, step by step
 #[utoipa::path(
@@ -169,8 +175,20 @@ pub(crate) async fn abort_activation(
 }
 
 /// An activation, with what is known of its hosts.
-pub(super) fn activation(_: &AppState, service: &str, record: &ActivationRecord) -> Activation {
-    told::activations::activation(service, record, Progress::default(), Vec::new())
+pub(super) fn activation(state: &AppState, name: &str, record: &ActivationRecord) -> Activation {
+    let folded = state.registry.state();
+    let sight = match folded.service(name).filter(|_| record.is_running()) {
+        Some(service) => sight(&state.registry, state.beacons.fleet(), name, service, record),
+        None => Sight::default(),
+    };
+    let lacking = sight.hosts.iter().filter(|host| host.state != HostState::Accepted);
+    let lacking = lacking.take(MAX_LACKING).map(words::lack).collect();
+    let mut told = told::activations::activation(name, record, lacking);
+    if record.is_running() {
+        told.hosts = words::progress(&sight.counts);
+        told.detail = some(&waiting(record, &sight, &state.registry.members()));
+    }
+    told
 }
 
 fn no_such_activation(id: &str) -> Refused {

@@ -1,9 +1,12 @@
 //! The parts of documents that belong to the platform and to security: for all services, and for one.
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, put, web};
-use tower_common::api::{
-    Changed, YAML,
-    part::{Part, PartEdited, PartOwner},
+use tower_common::{
+    api::{
+        Changed, YAML,
+        part::{Part, PartEdited, PartOwner},
+    },
+    document::{self, World},
 };
 use tower_proto::v1::{self, part_edited::Owner};
 
@@ -16,7 +19,7 @@ use crate::{
         documents::{self, wants_document},
         error::Refused,
         extract::{self, Document, Path, Query},
-        told::{author, some},
+        told::{author, findings, some},
     },
     registry::{Command, commands::EditPart},
 };
@@ -150,12 +153,13 @@ async fn read(
     if wants_document(request)? {
         return Ok(HttpResponse::Ok().insert_header(etag(index)).content_type(YAML).body(text));
     }
+    let parsed = documents::parse(owner.word(), &text, documents::owner(whose(owner)))?;
     let stamp = stamp.clone().unwrap_or_default();
     let part = Part {
         owner,
         service,
         revision,
-        document: documents::value(&text)?,
+        document: serde_json::to_value(&parsed.document).unwrap_or_default(),
         author: author(&stamp),
         reason: some(&stamp.reason),
         edited_unix_ms: stamp.time_ms,
@@ -173,13 +177,18 @@ async fn replace(
     text: String,
 ) -> Result<HttpResponse, Refused> {
     let file = query.file()?;
+    let found = match document::parse(&file, &text, documents::owner(whose(owner))) {
+        Ok(parsed) => document::check_part(&parsed, &World::unknown()),
+        // The registry refuses it, and says why.
+        Err(_) => Vec::new(),
+    };
     let command = EditPart { owner: whose(owner), service: service.clone(), file, text: Some(text) };
     let reason = extract::reason(query.reason)?;
     caller.submit(&state.registry, reason, Command::EditPart(command)).await?;
     let (index, revision) = etag_of(state, owner, service.as_deref());
     Ok(HttpResponse::Ok().insert_header(etag(index)).json(PartEdited {
         revision,
-        findings: Vec::new(),
+        findings: found.iter().map(findings::finding).collect(),
         index,
     }))
 }

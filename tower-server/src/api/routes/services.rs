@@ -7,7 +7,14 @@ use std::{
 
 use actix_web::{HttpResponse, get, web};
 use serde::Deserialize;
-use tower_common::api::service::{Endpoints, Service, ServiceDetail, Services, Sort};
+use tower_common::{
+    api::{
+        problem::Finding,
+        service::{Effective, Endpoints, Service, ServiceDetail, Services, Sort},
+    },
+    document,
+};
+use tower_proto::v1::ReleaseMade;
 use utoipa::IntoParams;
 
 use super::{activations, queries::OfService};
@@ -15,6 +22,7 @@ use crate::{
     api::{
         AppState,
         conditions::etag,
+        effective,
         error::Refused,
         extract::{Path, Query},
         page::Page,
@@ -42,6 +50,23 @@ pub struct ListQuery {
     /// How many at most.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<usize>,
+}
+
+/// What else is told of a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Include {
+    /// The active document with the parts of platform and security, and remarks about it.
+    Effective,
+}
+
+/// What is wanted of a service.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct DetailQuery {
+    /// What else is told.
+    #[param(inline)]
+    include: Option<Include>,
 }
 
 /// Services, discovered or configured
@@ -80,6 +105,7 @@ pub(crate) async fn list_services(
 pub(crate) async fn get_service(
     state: web::Data<AppState>,
     Path(path): Path<OfService>,
+    Query(query): Query<DetailQuery>,
 ) -> Result<HttpResponse, Refused> {
     let name = path.service;
     let serving = state.serving().await?;
@@ -94,13 +120,17 @@ pub(crate) async fn get_service(
     let known = logged.unwrap_or(&none);
     let records = known.versions.iter().rev().take(MAX_VERSIONS);
     let running = known.running().map(|record| activations::activation(&state, &name, record));
+    let (effective, findings) = match (query.include, known.release(&known.assignment.default_release)) {
+        (Some(Include::Effective), Some(made)) => active(&state, &folded, &name, known, made).await?,
+        (Some(Include::Effective) | None, _) => (None, Vec::new()),
+    };
     let detail = ServiceDetail {
         service: told::services::service(&name, discovered, logged),
         versions: records.map(|record| told::versions::version(&name, known, record)).collect(),
         assignment: told::services::rules(known, &known.assignment),
         activation_in_progress: running,
-        findings: Vec::new(),
-        effective: None,
+        findings,
+        effective,
     };
     Ok(HttpResponse::Ok().insert_header(etag(index)).json(detail))
 }
@@ -115,6 +145,22 @@ pub(crate) async fn list_endpoints(
     let endpoints = state.ask_store(ListEndpoints { service: path.service }).await?;
     let endpoints = endpoints.into_iter().map(told::services::endpoint).collect();
     Ok(HttpResponse::Ok().json(Endpoints { endpoints }))
+}
+
+/// The active document of a service, with the parts that it was released with, and remarks about it.
+async fn active(
+    state: &AppState,
+    folded: &State,
+    name: &str,
+    service: &registry::Service,
+    made: &ReleaseMade,
+) -> Result<(Option<Effective>, Vec<Finding>), Refused> {
+    let Some(found) = effective::of_release(&state.registry, folded, name, service, made).await? else {
+        return Ok((None, Vec::new()));
+    };
+    let world = effective::world(state, folded, name, &found.document).await?;
+    let findings = document::check(&found, &world).iter().map(told::findings::finding).collect();
+    Ok((Some(effective::told(&found, name, &format!("{name}@{}", made.version))), findings))
 }
 
 /// A service of which the log says something.

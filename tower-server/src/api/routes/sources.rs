@@ -4,12 +4,14 @@
 use actix_web::{HttpResponse, get, post, web};
 use tower_common::api::{
     Code, Problem, Reason,
+    problem::Applied,
     source::{Adopt, Adopted, Beacons, Holds, Quarantines, Released, Sources},
 };
 
 use super::{
     super::{
-        AppState,
+        ANSWER_TIMEOUT, AppState,
+        caller::Writer,
         conditions::IncarnationTag,
         error::Refused,
         extract::{self, Maybe, Path},
@@ -17,7 +19,14 @@ use super::{
     },
     queries::ById,
 };
-use crate::{auth::identity::Principal, sources::OperatorError};
+use crate::{
+    decisions::id_in_log,
+    registry::{
+        Command,
+        commands::{self, ReleaseHold},
+    },
+    sources::{AdoptError, OperatorError},
+};
 
 /// Sources, as they are now
 #[utoipa::path(tag = "sources", responses((status = 200, body = Sources)))]
@@ -60,23 +69,20 @@ pub(crate) async fn list_beacons(state: web::Data<AppState>) -> HttpResponse {
 #[post("/api/v1/holds/{id}/release")]
 pub(crate) async fn release_hold(
     state: web::Data<AppState>,
-    principal: Principal,
+    caller: Writer,
     Path(path): Path<ById>,
     Maybe(body): Maybe<Reason>,
 ) -> Result<HttpResponse, Refused> {
     let reason = extract::reason(body.reason)?;
-    for source in state.sources.iter() {
-        match source.release(&path.id, &principal.address, &reason).await {
-            Ok(endpoints) => {
-                let released = Released { hold: path.id, released_endpoints: endpoints as u64 };
-                return Ok(HttpResponse::Ok().json(released));
-            }
-            // Only one source has it, and not one that has been stopped.
-            Err(OperatorError::NoSuchHold(_) | OperatorError::Stopped) => {}
-            Err(error @ (OperatorError::Adopt(_) | OperatorError::NotKept(_))) => return Err(error.into()),
-        }
-    }
-    Err(OperatorError::NoSuchHold(path.id).into())
+    let mut holds = state.describe_sources().await.into_iter().flat_map(|report| report.holds);
+    let Some(hold) = holds.find(|hold| hold.id == path.id) else {
+        return Err(OperatorError::NoSuchHold(path.id).into());
+    };
+    let command = ReleaseHold { source: hold.source.clone(), hold: id_in_log(&hold) };
+    let done = caller.submit(&state.registry, reason, Command::ReleaseHold(command)).await?;
+    carried_out(&state, done.index).await?;
+    let released = Released { hold: path.id, released_endpoints: hold.endpoint_count as u64 };
+    Ok(HttpResponse::Ok().json(released))
 }
 
 /// Believe what was found
@@ -89,7 +95,7 @@ pub(crate) async fn release_hold(
 #[post("/api/v1/sources/{id}/adopt")]
 pub(crate) async fn adopt_source(
     state: web::Data<AppState>,
-    principal: Principal,
+    caller: Writer,
     Path(path): Path<ById>,
     seen: IncarnationTag,
     Maybe(body): Maybe<Adopt>,
@@ -103,7 +109,40 @@ pub(crate) async fn adopt_source(
             .field("incarnation")
             .next("take the \"incarnation\" of /api/v1/quarantines, in the body or as If-Match")
     })?;
-    let position = source.adopt(&incarnation, &principal.address, &reason).await?;
-    let adopted = Adopted { source: path.id, position: told::position(position) };
-    Ok(HttpResponse::Ok().json(adopted))
+    let source_id = path.id;
+    let quarantine = source.describe().await.quarantine;
+    let Some(quarantine) = quarantine else {
+        return Err(OperatorError::from(AdoptError::NotQuarantined(source_id)).into());
+    };
+    if quarantine.incarnation != incarnation {
+        let another = AdoptError::Another { expected: incarnation, found: quarantine.incarnation };
+        return Err(OperatorError::from(another).into());
+    }
+    let command =
+        Command::Adopt(commands::Adopt { source: source_id.clone(), incarnation: incarnation.clone() });
+    let done = caller.submit(&state.registry, reason, command).await?;
+    carried_out(&state, done.index).await?;
+    let report = source.describe().await;
+    match (report.quarantine, report.position) {
+        (None, Some(position)) => {
+            let adopted = Adopted { source: source_id, position: told::position(position) };
+            Ok(HttpResponse::Ok().json(adopted))
+        }
+        _ => {
+            let detail = "it is in the log, and was not carried out here: something else was found meanwhile";
+            let mut problem = Problem::new(Code::Conflict, detail).next("look at /api/v1/quarantines again");
+            problem.applied = Applied::Yes;
+            Err(problem.into())
+        }
+    }
+}
+
+/// Waits until this Tower has done what an entry says about its sources.
+async fn carried_out(state: &AppState, index: u64) -> Result<(), Refused> {
+    let mut carried_out = state.carried_out.clone();
+    tokio::time::timeout(ANSWER_TIMEOUT, carried_out.wait_for(index)).await.map_err(|_| {
+        let mut problem = Problem::new(Code::Unknown, "it is in the log, and not yet carried out here");
+        problem.applied = Applied::Yes;
+        problem.into()
+    })
 }

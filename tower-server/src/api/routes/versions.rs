@@ -2,10 +2,13 @@
 
 use actix_web::{HttpRequest, HttpResponse, get, http::header, post, web};
 use serde::Deserialize;
-use tower_common::api::{
-    Changed, Reason, YAML,
-    plan::Diff,
-    version::{Uploaded, Version, VersionDetail, Versions},
+use tower_common::{
+    api::{
+        Changed, Reason, YAML,
+        plan::Diff,
+        version::{Uploaded, Version, VersionDetail, Versions},
+    },
+    document::{self, Owner},
 };
 use utoipa::IntoParams;
 
@@ -22,7 +25,7 @@ use crate::{
         documents::{self, wants_document},
         error::Refused,
         extract::{self, Document, Maybe, Path, Query},
-        told,
+        planning, told,
     },
     registry::{
         Command,
@@ -66,6 +69,7 @@ pub(crate) async fn upload_version(
 ) -> Result<HttpResponse, Refused> {
     let file = query.file()?;
     let reason = extract::reason(query.reason)?;
+    let parsed = document::parse(&file, &text, Owner::Service).ok();
     let command = Command::Upload(Upload { service: path.service.clone(), file, text });
     let done = caller.submit(&state.registry, reason, command).await?;
     let folded = state.registry.state();
@@ -74,12 +78,17 @@ pub(crate) async fn upload_version(
     let record = service.version(number).ok_or_else(|| Refused::silent("event log"))?;
     let version = told::versions::version(&path.service, service, record);
     let existing = done.events.is_empty();
+    // It has been taken, so what is left to say are remarks.
+    let looked = match &parsed {
+        Some(parsed) => planning::look(&state, &folded, &path.service, parsed).await?,
+        None => planning::Looked::default(),
+    };
     let uploaded = Uploaded {
         version: version.version,
         number,
         hash: version.hash,
         existing,
-        findings: Vec::new(),
+        findings: looked.findings.iter().map(told::findings::finding).collect(),
         index: version.index,
     };
     let mut response = if existing { HttpResponse::Ok() } else { HttpResponse::Created() };
@@ -127,7 +136,8 @@ pub(crate) async fn get_version(
         return Ok(HttpResponse::Ok().content_type(YAML).body(text));
     }
     let version = told::versions::version(&path.service, service, record);
-    let document = documents::value(&text)?;
+    let parsed = documents::parse(&version.version, &text, Owner::Service)?;
+    let document = serde_json::to_value(&parsed.document).unwrap_or_default();
     Ok(HttpResponse::Ok().insert_header(etag(service.etag)).json(VersionDetail { version, document }))
 }
 
@@ -145,7 +155,8 @@ pub(crate) async fn diff_versions(
     for number in [query.from, query.to] {
         let record = OfVersion { service: path.service.clone(), number }.find(service)?;
         let body = record.uploaded.clone().unwrap_or_default().body;
-        documents.push(documents::value(&documents::text(&state.registry, &body).await?)?);
+        let name = format!("{}@{number}", path.service);
+        documents.push(documents::read(&state.registry, &name, &body, Owner::Service).await?);
     }
     let changes = changes::of_documents(documents.first(), documents.last());
     let diff = Diff { service: path.service, from: query.from, to: query.to, changes };

@@ -12,13 +12,8 @@ use tower_proto::v1::{
 
 use super::{audience, author, some, time};
 
-/// An activation, with what is known of the hosts of its present step.
-pub fn activation(
-    service: &str,
-    record: &v1::ActivationRecord,
-    hosts: Progress,
-    lacking: Vec<Lack>,
-) -> Activation {
+/// An activation, with its hosts as Towers have reported them to the log.
+pub fn activation(service: &str, record: &v1::ActivationRecord, lacking: Vec<Lack>) -> Activation {
     let started = record.started.clone().unwrap_or_default();
     let stamp = record.stamp.clone().unwrap_or_default();
     let ended = record.ended.as_ref();
@@ -42,7 +37,7 @@ pub fn activation(
         service: service.to_owned(),
         version: started.version,
         release: started.release,
-        hosts,
+        hosts: reported(record),
         lacking,
         rejection: ended.and_then(|ended| ended.rejection.as_ref()).map(rejection),
         detail: ended.and_then(|ended| some(&ended.detail)),
@@ -76,6 +71,15 @@ fn state(outcome: Outcome) -> State {
         Outcome::Expired => State::Expired,
         Outcome::TimedOut => State::TimedOut,
     }
+}
+
+/// Who has accepted the present step, by the reports in the log.
+fn reported(record: &v1::ActivationRecord) -> Progress {
+    let sum = |of: fn(&v1::ActivationReported) -> u32| {
+        record.reports.iter().map(|report| u64::from(of(report))).sum::<u64>()
+    };
+    let (total, accepted) = (sum(|report| report.hosts), sum(|report| report.accepted));
+    Progress { total, accepted, pending: total.saturating_sub(accepted), ..Progress::default() }
 }
 
 /// A step; of the present one, how many hosts the Towers have seen accept it.

@@ -49,6 +49,7 @@ pub fn refusal(refusal: &Refusal) -> Problem {
     problem.field = refusal.field.clone();
     problem.owner = refusal.owner.clone();
     problem.next = some(&refusal.next);
+    problem.findings = refusal.findings.iter().map(finding).collect();
     problem
 }
 

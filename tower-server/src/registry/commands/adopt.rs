@@ -16,13 +16,7 @@ pub struct Adopt {
 
 pub(super) fn handle(state: &State, command: &Adopt, context: &Context) -> Result<Decision, Refusal> {
     context.may(state, Action::Adopt, None)?;
-    let held = state.mesh().adoptions.get(&command.source);
-    if held.is_some_and(|held| held.incarnation == command.incarnation) {
-        return Ok(Decision::nothing(format!(
-            "{} of source {} was adopted",
-            command.incarnation, command.source
-        )));
-    }
+    // The same history may be found again in an earlier state, and that is to be believed anew.
     let adopted = SourceAdopted { source: command.source.clone(), incarnation: command.incarnation.clone() };
     Ok(Decision::of(vec![event("", Event::SourceAdopted(adopted))]))
 }

@@ -1,5 +1,8 @@
 //! What is remembered survives a restart, and a file that is not whole is no harm.
 
+use tower_common::view::{NodeView, cluster::default_cluster, listener, route, route::default_virtual_host};
+use tower_proto::envoy::envoy::config::route::v3::route_action::RequestMirrorPolicy;
+
 use super::*;
 use crate::xds::memory::Memory;
 
@@ -53,6 +56,39 @@ fn what_was_written_is_read_but_for_secrets() {
     assert!(read.recall("one", "envoy 1.41.0").resources.is_empty(), "another build may take it");
     assert_eq!(read.recall("two", "envoy 1.40.0").pieces.refused().count(), 1);
     assert_eq!(read.encode("mesh"), file, "and stays as it is");
+}
+
+#[test]
+fn what_was_accepted_before_still_refers_to_its_clusters() {
+    let host = default_virtual_host("web", "web");
+    let mirror = RequestMirrorPolicy { cluster: "web/canary".into(), ..Default::default() };
+    let mirrored = VirtualHost {
+        request_mirror_policies: vec![mirror],
+        ..VirtualHost::decode(host.body.clone()).unwrap()
+    };
+    let read = |kind: Option<ResourceType>, body: XdsResource| {
+        let mut memory = Memory::default();
+        let refused = triage([Refused { instead: Some(body), ..refused("web", None) }]);
+        match kind {
+            Some(kind) => drop(memory.resources.insert(kind, refused)),
+            None => memory.pieces = refused,
+        }
+        let mut memories = Memories::default();
+        memories.note("one", "", memory);
+        let read = Memories::decode(&memories.encode(""), "").unwrap().recall("one", "");
+        let triage = kind.map_or(read.pieces.clone(), |kind| read.resources[&kind].clone());
+        triage.refused().next().unwrap().instead.clone().unwrap()
+    };
+    assert_eq!(read(None, host.clone()), host);
+    let mirrored = read(None, XdsResource::new("web", &mirrored));
+    assert_eq!(mirrored.clusters().map(|name| &**name).collect::<Vec<_>>(), ["web", "web/canary"]);
+    let routes = read(Some(ResourceType::Route), route::compose([mirrored].iter()));
+    assert_eq!(routes.clusters().count(), 2);
+    let egress = listener::egress(&NodeView::new("127.0.0.1:5875".parse().unwrap()));
+    let found = read(Some(ResourceType::Listener), egress).refers.unwrap();
+    assert!(found.routes.contains("egress") && found.clusters.is_empty());
+    assert_eq!(read(Some(ResourceType::Cluster), default_cluster("web")).refers, None);
+    assert_eq!(read(Some(ResourceType::Route), resource("x", "\u{ff}")).refers, None, "no matter what it is");
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! Hosts, and how far they are.
+
+use tower_common::api::{
+    activation::Progress,
+    fleet::{ClientType, HeldState, Host, Lack, TypeState},
+};
+use tower_proto::v1::{self, held_release::State};
+
+use super::activations::rejection;
+use crate::fleet::{
+    self,
+    standing::{Counts, HostStanding, HostState},
+};
+
+/// A host.
+pub fn host(host: &fleet::Host) -> Host {
+    let connected = host.stream.is_some();
+    let held = || host.releases.values().filter(|held| Some(held.stream) == host.stream);
+    let accepted = held().filter(|held| held.held.state() == State::Accepted).count();
+    let workload = |workload: &tower_common::audience::Workload| match workload.cluster.as_str() {
+        "" => workload.service.clone(),
+        cluster => format!("{}/{cluster}", workload.service),
+    };
+    Host {
+        name: host.facts.id.clone(),
+        connected,
+        zone: host.facts.zone.clone(),
+        labels: host.facts.labels.clone(),
+        workloads: host.facts.workloads.iter().map(workload).collect(),
+        build: host.build.clone(),
+        seen_unix_ms: super::time(host.seen_unix_ms),
+        clients: if connected { host.clients.len() as u64 } else { 0 },
+        accepted: accepted as u64,
+        lacking: (held().count() - accepted) as u64,
+    }
+}
+
+/// How far a host is.
+pub fn state(state: HostState) -> HeldState {
+    match state {
+        HostState::Accepted => HeldState::Accepted,
+        HostState::Pending => HeldState::Pending,
+        HostState::NotReported => HeldState::NotReported,
+        HostState::NoEnvoy => HeldState::NoEnvoy,
+        HostState::Rejected => HeldState::Rejected,
+        HostState::HostFault => HeldState::HostFault,
+        HostState::Unusable => HeldState::Unusable,
+        HostState::Silent => HeldState::Silent,
+        HostState::Lost => HeldState::Lost,
+    }
+}
+
+/// A host that lacks what it should have.
+pub fn lack(standing: &HostStanding) -> Lack {
+    Lack {
+        host: standing.host.clone(),
+        why: state(standing.state),
+        detail: super::some(&standing.why),
+        since_unix_ms: standing.since_unix_ms,
+        rejection: standing.rejection.as_ref().map(rejection),
+    }
+}
+
+/// How many hosts are how far.
+pub fn progress(counts: &Counts) -> Progress {
+    Progress {
+        total: u64::from(counts.total),
+        accepted: u64::from(counts.accepted),
+        pending: u64::from(counts.pending),
+        rejected: u64::from(counts.rejected),
+        host_faults: u64::from(counts.host_faults),
+        no_envoy: u64::from(counts.no_envoy),
+        silent: u64::from(counts.silent) + u64::from(counts.lost),
+    }
+}
+
+/// The types of an xDS client.
+pub fn types(client: &v1::ClientReport) -> impl Iterator<Item = ClientType> {
+    client.types.iter().map(|of| ClientType {
+        client: client.node_id.clone(),
+        type_url: of.type_url.clone(),
+        state: match of {
+            _ if !of.error.is_empty() => TypeState::Rejected,
+            _ if of.sent_version.is_empty() && of.accepted_version.is_empty() => TypeState::NotSent,
+            _ if of.accepted_version.is_empty() => TypeState::NeverAccepted,
+            _ if of.sent_version.is_empty() || of.sent_version == of.accepted_version => TypeState::Synced,
+            _ => TypeState::Pending,
+        },
+        sent: of.sent_version.clone(),
+        accepted: of.accepted_version.clone(),
+        error: of.error.clone(),
+        quarantined: of.quarantined.iter().map(|it| format!("{}: {}", it.name, it.error)).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_what_the_client_last_said_about_it() {
+        let state = |sent: &str, accepted: &str, error: &str| {
+            let of = v1::TypeReport {
+                sent_version: sent.into(),
+                accepted_version: accepted.into(),
+                error: error.into(),
+                ..Default::default()
+            };
+            let client = v1::ClientReport { node_id: "envoy".into(), types: vec![of] };
+            types(&client).next().unwrap().state
+        };
+        assert_eq!(state("", "", ""), TypeState::NotSent);
+        assert_eq!(state("2", "", ""), TypeState::NeverAccepted);
+        assert_eq!(state("2", "2", ""), TypeState::Synced);
+        assert_eq!(state("2", "1", ""), TypeState::Pending);
+        assert_eq!(state("2", "1", "no"), TypeState::Rejected);
+    }
+}
