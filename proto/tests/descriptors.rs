@@ -169,7 +169,8 @@ fn strip_message(message: &mut DescriptorProto) {
     for oneof in &mut message.oneof_decl {
         if let Some(options) = oneof.options.take() {
             let uninterpreted_option = constraints(options.uninterpreted_option);
-            oneof.options = (!uninterpreted_option.is_empty()).then(|| OneofOptions { uninterpreted_option });
+            oneof.options =
+                (!uninterpreted_option.is_empty()).then_some(OneofOptions { uninterpreted_option });
         }
     }
     message.nested_type.iter_mut().for_each(strip_message);
