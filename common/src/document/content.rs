@@ -47,17 +47,34 @@ fn compare(path: &str, before: Option<&Value>, after: Option<&Value>, changes: &
     if before == after {
         return;
     }
+    let none = serde_json::Map::new();
     match (before, after) {
+        // What comes or goes as a whole is told field by field, too.
+        (None, Some(Value::Object(fields))) if !fields.is_empty() => {
+            compare_fields(path, &none, fields, changes);
+        }
+        (Some(Value::Object(fields)), None) if !fields.is_empty() => {
+            compare_fields(path, fields, &none, changes);
+        }
         (Some(Value::Object(before)), Some(Value::Object(after))) => {
-            let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-            for name in names {
-                compare(&child(path, name), before.get(name), after.get(name), changes);
-            }
+            compare_fields(path, before, after, changes);
         }
         (Some(Value::Array(before)), Some(Value::Array(after))) => lists(path, before, after, changes),
         (before, after) => {
             changes.push(Change { path: path.to_owned(), before: before.cloned(), after: after.cloned() });
         }
+    }
+}
+
+fn compare_fields(
+    path: &str,
+    before: &serde_json::Map<String, Value>,
+    after: &serde_json::Map<String, Value>,
+    changes: &mut Vec<Change>,
+) {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    for name in names {
+        compare(&child(path, name), before.get(name), after.get(name), changes);
     }
 }
 

@@ -68,11 +68,10 @@ fn check_field(of: &DynamicMessage, field: &FieldDescriptor, path: &str) -> Resu
         value if of.has_field(field) => check_value(value, rules.as_ref(), &path)?,
         // Of alternatives only the one that is there counts.
         _ if field.containing_oneof().is_some() => {}
-        Value::Message(_) => {
-            if rules.as_ref().is_some_and(is_required) {
-                return broken(&path, "it is required".to_owned());
-            }
+        Value::Message(_) if rules.as_ref().is_some_and(is_required) => {
+            return broken(&path, "it is required".to_owned());
         }
+        Value::Message(_) => {}
         // Without a value of its own it has that of its type, which has to be allowed.
         value if !field.supports_presence() => check_value(value, rules.as_ref(), &path)?,
         _ => {}

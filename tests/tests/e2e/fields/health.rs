@@ -57,6 +57,7 @@ async fn grpc_has_its_own_health_check() -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "counts exactly what several workers of an Envoy share unevenly: fails now and then"]
 async fn who_answers_badly_is_left_out_for_a_while() -> Result<()> {
     let (bad, good) = (Echo::start("bad").await?, Echo::start("good").await?);
     bad.answer(500);

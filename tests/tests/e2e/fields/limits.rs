@@ -10,6 +10,7 @@ use super::rig::{Instance, Rig};
 use crate::support::SOON;
 
 #[tokio::test]
+#[ignore = "counts exactly what several workers of an Envoy share unevenly: fails now and then"]
 async fn so_many_requests_may_be_active() -> Result<()> {
     let slow = Echo::start("slow").await?;
     slow.take(Duration::from_millis(700));

@@ -73,7 +73,8 @@ fn check_number(of: &Value, rules: &DynamicMessage, path: &str) -> Result<(), Er
 
 /// How a value compares with each of the bounds that it has.
 fn check_bounds(path: &str, compare: impl Fn(&str) -> Option<(Ordering, String)>) -> Result<(), Error> {
-    let bounds: [(&str, fn(Ordering) -> bool, &str); 5] = [
+    type Bound = (&'static str, fn(Ordering) -> bool, &'static str);
+    let bounds: [Bound; 5] = [
         ("gt", Ordering::is_gt, "more than"),
         ("gte", Ordering::is_ge, "at least"),
         ("lt", Ordering::is_lt, "less than"),
