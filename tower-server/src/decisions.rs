@@ -152,10 +152,13 @@ fn decisions(entry: &v1::LogEntry) -> impl Iterator<Item = Decision> {
 fn release(source: &str, hold: &str, stamp: &v1::Stamp) -> Option<Decision> {
     let (service, since) = hold.strip_prefix(&format!("{}:", escape(source)))?.rsplit_once('@')?;
     let service = if service == WHOLE { None } else { Some(unescape(service)?) };
+    let since: u64 = since.parse().ok()?;
     let skew = u64::try_from(SKEW.as_millis()).unwrap_or(u64::MAX);
+    // Another Tower may have seen the same loss a little later.
+    let until_unix_ms = since.saturating_add(skew).min(stamp.time_ms);
     Some(Decision {
         source: source.to_owned(),
-        what: What::Release { service, until_unix_ms: stamp.time_ms.saturating_add(skew) },
+        what: What::Release { service, until_unix_ms },
         from: from(stamp),
         reason: stamp.reason.clone(),
     })

@@ -12,6 +12,10 @@ pub struct LogStatus {
     pub incarnation: String,
     /// The index of the last entry that this Tower has folded.
     pub index: u64,
+    /// The BLAKE3 hash of the state up to that entry, if it was asked for with `?digest=true`: at the same entry it
+    /// is the same on every Tower.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
     /// The Towers that share it, by the id of their run.
     pub towers: Vec<String>,
     /// Why nothing can be written, or why folding has stopped.

@@ -28,6 +28,7 @@ mod pcloud;
 mod per_type;
 mod refusals;
 mod registrar;
+mod registry;
 mod releases;
 mod scopes;
 mod secured;

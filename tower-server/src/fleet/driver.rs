@@ -22,7 +22,7 @@ use super::{
     standing::{Question, audiences, standing},
 };
 use crate::registry::{
-    Command, Registry, Request, State, SubmitError,
+    Command, LogState, Registry, Request, State, SubmitError,
     commands::{End, Report, Step},
     permission::TOWER,
     service::{Activation, Service},
@@ -84,6 +84,10 @@ impl Driver {
         let now = clock::monotonic();
         let mut commands = Vec::new();
         let mut busy = false;
+        // Without the log nothing can be decided.
+        if self.options.registry.status().borrow().state != LogState::Live {
+            return true;
+        }
         {
             let Self { options, seen } = self;
             let applied = *options.registry.applied().borrow();

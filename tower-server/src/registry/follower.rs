@@ -1,6 +1,7 @@
 //! The registry's task: follows the log, publishes what it comes to, and adds commands to it, one at a time.
 
 mod follow;
+mod kept;
 mod open;
 mod submit;
 
@@ -9,17 +10,19 @@ use std::{path::PathBuf, sync::Arc};
 use actix::Addr;
 use parking_lot::RwLock;
 use tokio::sync::{mpsc, watch};
-use tower_common::clock;
+use tower_common::{clock, store::Transaction};
+use tower_proto::v1;
 
+use self::kept::Keeper;
 use super::{
     handle::{Ask, LogState, Registry, Shared, Status},
     prepare::{Hosts, Preparer},
-    publication::Publication,
+    publication::{Publication, SOURCE},
     state::State,
 };
 use crate::{
     event_log::{self, EventLog, OpenError, Target},
-    store_actor::StoreActor,
+    store_actor::{Publish, StoreActor},
 };
 
 /// Commands that may wait; more make those who ask wait.
@@ -56,6 +59,8 @@ struct Follower {
     checkpoint: u64,
     /// Whether the whole state has been published.
     published: bool,
+    /// What is kept for a start without the log.
+    keeper: Keeper,
 }
 
 /// Starts the registry on an arbiter of its own. A log that cannot be reached yet is tried again; until it has
@@ -64,6 +69,12 @@ struct Follower {
 /// # Errors
 /// If the log can never be used: another process has it, or it is something else.
 pub async fn start(options: Options) -> Result<Registry, OpenError> {
+    // Before anything else: nothing is whole without the log.
+    let loading = source("", 0, v1::SourceState::Loading);
+    let loading = Transaction { sources: vec![loading], ..Transaction::default() };
+    if let Err(error) = options.store.send(Publish(loading)).await {
+        tracing::error!(%error, "the store is gone");
+    }
     let first = match open(&options).await {
         Ok(log) => Ok(log),
         Err(error @ OpenError::Unavailable { .. }) => Err(error.to_string()),
@@ -90,6 +101,7 @@ fn spawn(options: Options, first: Result<EventLog, String>) -> Registry {
         revisions: RwLock::default(),
     });
     let (sender, asks) = mpsc::channel(WAITING);
+    let keeper = Keeper::new(&options);
     let follower = Follower {
         publication: Publication::new(&options.scope),
         options,
@@ -98,9 +110,20 @@ fn spawn(options: Options, first: Result<EventLog, String>) -> Registry {
         stopped: None,
         checkpoint: 0,
         published: false,
+        keeper,
     };
     actix::Arbiter::new().spawn(follower.run(first.ok(), asks));
     Registry { shared, asks: sender }
+}
+
+/// How the log is, as a source.
+fn source(incarnation: &str, index: u64, state: v1::SourceState) -> v1::SourceStatus {
+    let position = (state != v1::SourceState::Loading).then(|| v1::Position {
+        source: SOURCE.to_owned(),
+        incarnation: incarnation.to_owned(),
+        index,
+    });
+    v1::SourceStatus { source: SOURCE.to_owned(), state: state.into(), position, optional: false }
 }
 
 async fn open(options: &Options) -> Result<EventLog, OpenError> {
@@ -112,13 +135,14 @@ impl Follower {
     async fn run(mut self, first: Option<EventLog>, mut asks: mpsc::Receiver<Ask>) {
         let log = match first {
             Some(log) => log,
-            None => match self.open(&mut asks).await {
-                Some(log) => log,
-                None => return,
-            },
+            None => {
+                self.serve_kept().await;
+                let Some(log) = self.open(&mut asks).await else { return };
+                *self.shared.log.write() = Some(log.clone());
+                log
+            }
         };
-        *self.shared.log.write() = Some(log.clone());
-        self.restore(&log).await;
+        self.begin(&log).await;
         let (mut head, mut standing) = (log.head(), log.state());
         loop {
             let again = self.follow(&log).await;
@@ -130,6 +154,7 @@ impl Follower {
                 Ok(()) = head.changed() => {}
                 Ok(()) = standing.changed() => {}
                 () = tokio::time::sleep(follow::AGAIN), if again => {}
+                () = self.keeper.due() => self.write_kept(&log),
             }
         }
     }

@@ -140,6 +140,13 @@ impl Registry {
         self.shared.state.read().clone()
     }
 
+    /// The last entry that is applied, and the BLAKE3 hash of the state's checkpoint, in hexadecimal: the same on
+    /// every Tower.
+    pub fn digest(&self) -> (u64, String) {
+        let state = self.state();
+        (state.index(), blake3::hash(&state.to_checkpoint()).to_hex().to_string())
+    }
+
     /// Carries out a command. The answer comes when its entry is in the log, applied, and published.
     ///
     /// # Errors

@@ -30,9 +30,9 @@ pub struct Publication {
 
 #[derive(Debug, Default)]
 struct OfService {
-    assignment: Option<v1::Assignment>,
-    /// The keys of the parts of each release.
-    releases: BTreeMap<String, Vec<ResourceKey>>,
+    assignment: Option<(v1::Assignment, Resource)>,
+    /// The parts of each release. Their bytes are those of the store.
+    releases: BTreeMap<String, Vec<Resource>>,
 }
 
 /// A bundle that is to be published, by the name of its release.
@@ -71,7 +71,13 @@ impl Publication {
     /// Publishes a service as it is now: adds to a transaction what differs. If a bundle cannot be used, and
     /// the assignment needs it, all stays as it was, and the problem is noted.
     pub fn update(&mut self, state: &State, name: &str, bundles: &Bundles, transaction: &mut Transaction) {
-        let Some((name, service)) = state.entry(name) else { return };
+        let gone = Service::default();
+        let (name, service) = match state.entry(name) {
+            Some((name, service)) => (name.clone(), &**service),
+            // Another log does not know it.
+            None => (Arc::from(name), &gone),
+        };
+        let name = &name;
         match self.parts(name, service, bundles) {
             Ok(new) => {
                 self.problems.remove(&**name);
@@ -162,34 +168,71 @@ impl Publication {
         let held = self.services.entry(name.clone()).or_default();
         let gone = Origin { source: SOURCE.into(), index };
         for (release, parts) in new {
-            held.releases.insert(release, parts.iter().map(|part| part.key().clone()).collect());
-            transaction.upserts.extend(parts);
+            transaction.upserts.extend(parts.iter().cloned());
+            held.releases.insert(release, parts);
         }
         let published = service.published();
-        held.releases.retain(|release, keys| {
+        held.releases.retain(|release, parts| {
             let stays = published.contains(release.as_str());
             if !stays {
-                transaction.removals.extend(keys.drain(..).map(|key| (key, gone.clone())));
+                let keys = parts.iter().map(|part| part.key().clone());
+                transaction.removals.extend(keys.map(|key| (key, gone.clone())));
             }
             stays
         });
         let assignment = Some(&service.assignment).filter(|it| **it != v1::Assignment::default());
-        if held.assignment.as_ref() != assignment {
-            let key = ResourceKey::new(&self.scope, v1::Kind::Assignment, name, "");
-            match assignment {
-                Some(assignment) => {
-                    let origin = Origin { source: SOURCE.into(), index: service.etag };
-                    transaction.upserts.push(Resource::new(key, origin, assignment.encode_to_vec().into()));
-                }
-                None => transaction.removals.push((key, gone)),
-            }
-            held.assignment = assignment.cloned();
+        if held.assignment.as_ref().map(|(assignment, _)| assignment) == assignment {
+            return;
         }
+        let key = ResourceKey::new(&self.scope, v1::Kind::Assignment, name, "");
+        held.assignment = assignment.map(|assignment| {
+            let origin = Origin { source: SOURCE.into(), index: service.etag };
+            let resource = Resource::new(key.clone(), origin, assignment.encode_to_vec().into());
+            transaction.upserts.push(resource.clone());
+            (assignment.clone(), resource)
+        });
+        if held.assignment.is_none() {
+            transaction.removals.push((key, gone));
+        }
+    }
+
+    /// The services of which something is, or was, published.
+    pub fn services(&self) -> impl Iterator<Item = &str> {
+        self.services.keys().map(|name| &**name)
+    }
+
+    /// All that is published.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.services.values().flat_map(|service| {
+            let assignment = service.assignment.iter().map(|(_, resource)| resource);
+            service.releases.values().flatten().chain(assignment)
+        })
+    }
+
+    /// What these resources were published as.
+    ///
+    /// # Errors
+    /// If one of them is none that is published here.
+    pub fn of(scope: &str, resources: &[Resource]) -> Result<Self, String> {
+        let mut publication = Self::new(scope);
+        for resource in resources {
+            let key = resource.key();
+            let service = publication.services.entry(key.service.clone()).or_default();
+            if key.kind == i32::from(v1::Kind::Assignment) {
+                let assignment = v1::Assignment::decode(resource.body().clone());
+                let assignment = assignment.map_err(|error| format!("{key}: {error}"))?;
+                service.assignment = Some((assignment, resource.clone()));
+            } else {
+                let (release, _) = key.name.split_once('/').ok_or_else(|| format!("{key} is no part"))?;
+                service.releases.entry(release.to_owned()).or_default().push(resource.clone());
+            }
+        }
+        Ok(publication)
     }
 
     /// The assignment of a service, as it is published.
     pub fn assignment(&self, name: &str) -> Option<&v1::Assignment> {
-        self.services.get(name)?.assignment.as_ref()
+        self.services.get(name)?.assignment.as_ref().map(|(assignment, _)| assignment)
     }
 }
 
@@ -262,6 +305,20 @@ mod tests {
         world.roll_back("web", None).unwrap();
         let back = publish(&mut publication, &world, &mut store);
         assert_eq!(back.upserts.len(), 1, "a way back needs no payload: {back:?}");
+    }
+
+    #[test]
+    fn what_was_published_is_known_by_its_resources() {
+        let mut world = World::new();
+        let (mut publication, mut store) = (Publication::new(""), Store::new());
+        for text in ["a", "b"] {
+            world.stand("web", text);
+            publish(&mut publication, &world, &mut store);
+        }
+        let resources: Vec<Resource> = publication.resources().cloned().collect();
+        assert_eq!(resources.len(), store.len());
+        let mut again = Publication::of("", &resources).unwrap();
+        assert_eq!(publish(&mut again, &world, &mut store), Transaction::default());
     }
 
     #[test]

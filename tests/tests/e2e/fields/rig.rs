@@ -30,9 +30,9 @@ pub(crate) struct Instance(Endpoint);
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) envoy: Envoy,
-    pub(crate) beacon: Beacon,
+    _beacon: Beacon,
     pub(crate) tower: Tower,
-    files: EndpointFiles,
+    _files: EndpointFiles,
 }
 
 impl Instance {
@@ -77,7 +77,7 @@ impl Rig {
         .await?;
         beacon.wait_ready(SOON).await?;
         let envoy = beacon.envoy_of_one_worker(Mode::Delta).await?;
-        let running = Running { envoy, beacon, tower, files };
+        let running = Running { envoy, _beacon: beacon, tower, _files: files };
         let mut activations = Vec::new();
         for (name, spec, _) in &self.services {
             activations.push(running.upload(name, spec).await?);
@@ -94,19 +94,6 @@ impl Running {
     /// Asks through the egress listener.
     pub(crate) async fn ask(&self, ask: &Ask) -> Result<Reply> {
         ask.send(self.envoy.egress()).await
-    }
-
-    /// Gives a service another `spec`, in YAML, and returns when it is accepted.
-    pub(crate) async fn change(&self, service: &str, spec: &str) -> Result<()> {
-        let activation = self.upload(service, &serde_saphyr::from_str(spec)?).await?;
-        self.succeeds(&activation).await;
-        Ok(())
-    }
-
-    /// Gives a service other instances.
-    pub(crate) fn register(&self, service: &str, instances: &[Instance]) -> Result<()> {
-        let endpoints: Vec<_> = instances.iter().map(|instance| instance.0.clone()).collect();
-        self.files.write(service, &endpoints)
     }
 
     /// Uploads a document, each field by whom it belongs to, and activates it. Returns the activation's id.

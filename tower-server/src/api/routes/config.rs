@@ -75,7 +75,10 @@ fn resources(
         (
             Served::Listeners,
             "envoy.config.listener.v3.Listener",
-            with(listener::egress(&NodeView::new(EGRESS.into())), &composition.listeners),
+            with(
+                listener::egress(&NodeView::new(EGRESS.into()), &composition.access_logs),
+                &composition.listeners,
+            ),
         ),
         (
             Served::Routes,

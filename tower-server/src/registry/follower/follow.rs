@@ -7,13 +7,10 @@ use tower_common::{clock, store::Transaction};
 use tower_proto::v1;
 use tracing::{error, info, warn};
 
-use super::{EventLog, Follower, LogState};
+use super::{EventLog, Follower, LogState, source};
 use crate::{
     event_log::{self, ReadError},
-    registry::{
-        publication::{Bundles, SOURCE},
-        state::State,
-    },
+    registry::{publication::Bundles, state::State},
     store_actor::{Describe, Publish},
 };
 
@@ -24,29 +21,21 @@ const BATCH: usize = 1_000;
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
 
 impl Follower {
-    /// Begins with the newest checkpoint, if there is one that can be used.
-    pub(super) async fn restore(&mut self, log: &EventLog) {
-        let state = match log.latest_checkpoint().await {
-            Ok(None) => return,
-            Ok(Some(found)) => match State::from_checkpoint(&found.state) {
-                Ok(state) if state.index() == found.index => state,
-                Ok(state) => {
-                    let (says, of) = (state.index(), found.index);
-                    return warn!(
-                        says,
-                        of, "a checkpoint is of another entry; the log is folded from its start"
-                    );
-                }
-                Err(error) => {
-                    return warn!(%error, "a checkpoint cannot be read; the log is folded from its start");
-                }
-            },
-            Err(error) => {
-                return warn!(%error, "there is no checkpoint to be had; the log is folded from its start");
+    /// Begins with what is newest: what is on this Tower's disk, or the log's checkpoint.
+    pub(super) async fn begin(&mut self, log: &EventLog) {
+        let kept = self.shared.status.borrow().incarnation == log.incarnation();
+        let kept = if kept { self.shared.state.read().index() } else { 0 };
+        self.checkpoint = 0;
+        self.published = false;
+        match checkpoint(log).await {
+            Some(state) if state.index() >= kept => {
+                self.checkpoint = state.index();
+                *self.shared.state.write() = Arc::new(state);
             }
-        };
-        self.checkpoint = state.index();
-        *self.shared.state.write() = Arc::new(state);
+            _ if kept > 0 && *log.head().borrow() >= kept => {}
+            // What was kept is of another log, or of one that has lost what was in it.
+            _ => *self.shared.state.write() = Arc::new(State::default()),
+        }
     }
 
     /// Folds what there is, publishes it, and tells how the log is. Returns whether something is to be tried
@@ -72,7 +61,8 @@ impl Follower {
             }
             (None, None, event_log::State::Refused { why }) => format!("the log is refused: {why}"),
         };
-        let unread = self.publish(log).await;
+        // A part of the log is no state to begin with.
+        let unread = (failed.is_some() && !self.published) || self.publish(log).await;
         let read = self.published && !unread;
         self.stand(log, &reason, read);
         self.tell().await;
@@ -116,6 +106,7 @@ impl Follower {
     /// cannot be read now.
     async fn publish(&mut self, log: &EventLog) -> bool {
         if !self.published {
+            self.dirty.extend(self.publication.services().map(str::to_owned));
             self.dirty.extend(self.shared.state.read().services().map(|(name, _)| name.to_owned()));
         }
         let wanted: Vec<_> = {
@@ -143,7 +134,7 @@ impl Follower {
         let assigned: Vec<String> = assignments(&transaction).map(str::to_owned).collect();
         let first = !self.published;
         if first || !transaction.upserts.is_empty() || !transaction.removals.is_empty() {
-            transaction.sources = vec![self.source(log.incarnation(), index, v1::SourceState::Live)];
+            transaction.sources = vec![source(log.incarnation(), index, v1::SourceState::Live)];
             if !self.send(transaction).await {
                 return false;
             }
@@ -154,6 +145,7 @@ impl Follower {
             let mut revisions = self.shared.revisions.write();
             revisions.extend(assigned.into_iter().map(|service| (service, revision)));
         }
+        self.keeper.note(index);
         self.shared.applied.send_if_modified(|applied| std::mem::replace(applied, index) != index);
         false
     }
@@ -195,18 +187,9 @@ impl Follower {
             LogState::Live => v1::SourceState::Live,
             LogState::Stale => v1::SourceState::Stale,
         };
-        let told = self.source(&status.incarnation, status.index, state);
+        let told = source(&status.incarnation, status.index, state);
         let transaction = Transaction { sources: vec![told], ..Transaction::default() };
         self.send(transaction).await;
-    }
-
-    fn source(&self, incarnation: &str, index: u64, state: v1::SourceState) -> v1::SourceStatus {
-        let position = (state != v1::SourceState::Loading).then(|| v1::Position {
-            source: SOURCE.to_owned(),
-            incarnation: incarnation.to_owned(),
-            index,
-        });
-        v1::SourceStatus { source: SOURCE.to_owned(), state: state.into(), position, optional: false }
     }
 
     /// The store's revision, with all that was published.
@@ -214,7 +197,7 @@ impl Follower {
         self.options.store.send(Describe).await.map_or(u64::MAX, |summary| summary.revision)
     }
 
-    async fn send(&self, transaction: Transaction) -> bool {
+    pub(super) async fn send(&self, transaction: Transaction) -> bool {
         let sent = self.options.store.send(Publish(transaction)).await;
         if let Err(error) = &sent {
             error!(%error, "the store is gone");
@@ -234,6 +217,28 @@ impl Follower {
         };
         if let Err(error) = log.save_checkpoint(self.checkpoint, bytes.into()).await {
             warn!(index = self.checkpoint, %error, "a checkpoint cannot be kept; the next one is tried later");
+        }
+    }
+}
+
+async fn checkpoint(log: &EventLog) -> Option<State> {
+    let again = "the log is folded from its start";
+    let found = match log.latest_checkpoint().await {
+        Ok(found) => found?,
+        Err(error) => {
+            warn!(%error, "there is no checkpoint to be had; {again}");
+            return None;
+        }
+    };
+    match State::from_checkpoint(&found.state) {
+        Ok(state) if state.index() == found.index => Some(state),
+        Ok(state) => {
+            warn!(says = state.index(), of = found.index, "a checkpoint is of another entry; {again}");
+            None
+        }
+        Err(error) => {
+            warn!(%error, "a checkpoint cannot be read; {again}");
+            None
         }
     }
 }
