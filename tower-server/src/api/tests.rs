@@ -40,7 +40,7 @@ async fn state(folder: &std::path::Path) -> AppState {
         beacons: Arc::new(Beacons::default()),
         tls: None,
         scope: String::new(),
-        composing: Arc::default(),
+        costly: Arc::default(),
         served: Served::All,
         warn_services: 1000,
         metrics: Arc::new(Registry::default()),
