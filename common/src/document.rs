@@ -17,7 +17,7 @@ mod rules;
 mod schema;
 
 pub use self::{
-    check::{ServiceFacts, World, check, check_part, locate, refuses},
+    check::{MAX_RING, ServiceFacts, World, check, check_part, locate, refuses},
     content::{Change, diff, set_weights},
     finding::{Finding, Severity},
     merge::{Effective, Origin, Part, Parts, merge},

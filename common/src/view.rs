@@ -44,6 +44,7 @@ pub use self::{
     composer::evaluate,
     held::{Held, Part, PartKind},
     references::References,
+    release::check_release,
 };
 use crate::{audience::Workload, resource::Version};
 

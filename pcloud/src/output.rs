@@ -45,7 +45,7 @@ pub(crate) enum Format {
 
 impl Output {
     /// Whether people read a table.
-    fn is_table(&self) -> bool {
+    pub(crate) fn is_table(&self) -> bool {
         self.jq.is_none() && matches!(self.output, Format::Table | Format::Wide)
     }
 

@@ -40,9 +40,12 @@ mod tls;
 use std::collections::BTreeMap;
 
 use prost::Message;
-use tower_common::document::{
-    Effective, Finding,
-    model::{PatchKind, Protocol},
+use tower_common::{
+    document::{
+        Document, Effective, Finding,
+        model::{PatchKind, Protocol},
+    },
+    view,
 };
 use tower_proto::v1::{
     Bundle, ClusterPart, DependencyPart, Kind, ListenerPart, SecretPart, Side, VirtualHostPart, bundle::Part,
@@ -82,7 +85,19 @@ pub fn compile(effective: &Effective, service: &str) -> Result<Bundle, Vec<Findi
     tcp::add(service, &spec.outbound, &mut patches, &mut parts);
     dependencies::add(&spec.outbound, &mut parts);
     let findings = patches.findings();
-    if findings.is_empty() { Ok(parts.bundle()) } else { Err(findings) }
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    let bundle = parts.bundle();
+    match view::check_release(service, &bundle) {
+        Ok(()) => Ok(bundle),
+        Err(problem) => Err(vec![patches::no_host_would_serve(&problem)]),
+    }
+}
+
+/// What is wrong with the patches of a part of the platform, as far as can be told without a service's document.
+pub fn check_patches(part: &Document) -> Vec<Finding> {
+    patches::check_each(&part.spec.patches)
 }
 
 /// The parts of a bundle by kind and name.

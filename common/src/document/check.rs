@@ -12,6 +12,8 @@ mod routes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use self::policies::MAX_RING;
+
 use super::{
     Document, Effective, Finding, Owner, Parsed, Places, Severity,
     rules::{self, Rule},

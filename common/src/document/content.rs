@@ -137,7 +137,9 @@ pub fn set_weights(
     let mut changed = document.clone();
     let mut found = false;
     for (index, of) in changed.spec.callers.routes.iter_mut().enumerate() {
-        let splits = of.backend_refs.iter().any(|backend| backend.subset.is_some());
+        // A route to one subset alone is meant as it is.
+        let splits =
+            of.backend_refs.len() > 1 && of.backend_refs.iter().any(|backend| backend.subset.is_some());
         if !splits || route.is_some_and(|route| route != of.name) {
             continue;
         }
@@ -181,6 +183,19 @@ mod tests {
 
     const SPLIT: &str = "{callers: {subsets: {a: {v: a}, b: {v: b}}, routes: [{name: r, backendRefs: \
                          [{subset: a, weight: 1}, {subset: b, weight: 0}]}, {name: s}]}}";
+
+    #[test]
+    fn a_route_to_one_subset_alone_stays_as_it_is() {
+        let of = document(
+            "{callers: {subsets: {a: {v: a}, b: {v: b}}, routes: [{name: r, backendRefs: [{subset: a, weight: 1}, \
+             {subset: b, weight: 0}]}, {name: s, backendRefs: [{subset: a}]}]}}",
+        );
+        let weights = [("a".to_owned(), 3), ("b".to_owned(), 7)].into();
+        let changed = set_weights(&of, None, &weights).unwrap();
+        assert_eq!(changed.spec.callers.routes[1], of.spec.callers.routes[1]);
+        assert_eq!(changed.spec.callers.routes[0].backend_refs[1].weight, Some(7));
+        assert!(set_weights(&of, Some("s"), &weights).is_err());
+    }
 
     #[test]
     fn layout_does_not_change_the_hash_and_content_does() {

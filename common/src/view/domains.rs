@@ -52,6 +52,9 @@ pub fn domain_of(service: &str) -> Result<String, DomainError> {
     if let Some(character) = service.chars().find(|c| !allowed(*c)) {
         return Err(DomainError::Character(character));
     }
+    if service.split('.').any(str::is_empty) {
+        return Err(DomainError::Character('.'));
+    }
     let domain = service.to_ascii_lowercase();
     if domain.ends_with(SUFFIX) { Err(DomainError::Suffix) } else { Ok(domain) }
 }

@@ -48,6 +48,15 @@ const KINDS: [v1::Kind; 5] = [
     v1::Kind::Extension,
 ];
 
+/// Whether hosts could serve a release of a service of these parts.
+///
+/// # Errors
+/// If they could not: which part, and why.
+pub fn check_release(service: &str, bundle: &v1::Bundle) -> Result<(), String> {
+    let parts = bundle.parts.iter().map(|part| (part.kind, &*part.name, &part.body));
+    Release::default().take(service, parts)
+}
+
 /// A release of a service.
 #[derive(Debug, Default)]
 pub(super) struct Release {
@@ -148,15 +157,23 @@ impl Release {
         let fingerprint = fingerprint(store, scope, service, id)
             .ok_or_else(|| format!("no part of the release {id} is here"))?;
         let mut release = Self { id: id.into(), fingerprint, ..Self::default() };
-        for part in parts(store, scope, service, id) {
-            let key = part.key();
-            release.add(service, key.kind, part.body()).map_err(|problem| {
-                let kind = v1::Kind::try_from(key.kind).map_or("", |kind| kind.as_str_name());
-                format!("{} {}: {problem}", kind.trim_start_matches("KIND_").to_lowercase(), key.name)
+        let parts = parts(store, scope, service, id);
+        release.take(service, parts.map(|part| (part.key().kind, &*part.key().name, part.body())))?;
+        Ok(release)
+    }
+
+    fn take<'a>(
+        &mut self,
+        service: &str,
+        parts: impl Iterator<Item = (i32, &'a str, &'a Bytes)>,
+    ) -> Result<(), String> {
+        for (kind, name, body) in parts {
+            self.add(service, kind, body).map_err(|problem| {
+                let kind = v1::Kind::try_from(kind).map_or("", |kind| kind.as_str_name());
+                format!("{} {name}: {problem}", kind.trim_start_matches("KIND_").to_lowercase())
             })?;
         }
-        release.check(service)?;
-        Ok(release)
+        self.check(service)
     }
 
     fn add(&mut self, service: &str, kind: i32, body: &Bytes) -> Result<(), String> {

@@ -30,6 +30,9 @@ pub(crate) enum Token {
     Revoke {
         /// Its id
         id: String,
+        /// Why
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
     },
 }
 

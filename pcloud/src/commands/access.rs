@@ -51,9 +51,10 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Token) -> Result<(), F
             let id = issued.issued.id.clone();
             shell.output.text(&issued, &id, || issued.token.clone().unwrap_or_else(|| id.clone()))
         }
-        cli::Token::Revoke { id } => {
+        cli::Token::Revoke { id, reason } => {
             let path = format!("/tokens/{}", segment(id));
-            shell.client.change::<Changed>(Method::DELETE, &path, Body::Nothing, None, &()).await?;
+            let query: Vec<_> = reason.as_deref().map(|reason| ("reason", reason)).into_iter().collect();
+            shell.client.change::<Changed>(Method::DELETE, &path, Body::Nothing, None, &query).await?;
             output::note(&format!("the token {id} is revoked"));
             Ok(())
         }

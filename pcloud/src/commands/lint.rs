@@ -7,7 +7,7 @@ use super::document as files;
 use crate::{
     cli,
     failure::{Exit, Failure},
-    output::{Cell, Output, Table, Tone},
+    output::{self, Cell, Output, Table, Tone},
 };
 
 pub(super) fn run(lint: &cli::Lint, output: &Output) -> Result<(), Failure> {
@@ -15,6 +15,10 @@ pub(super) fn run(lint: &cli::Lint, output: &Output) -> Result<(), Failure> {
     for path in &lint.files {
         let file = files::read(path)?;
         found.extend(check(&file, lint.owner));
+    }
+    if found.is_empty() && output.is_table() {
+        output::note("nothing to find fault with");
+        return Ok(());
     }
     output.print(
         &json!({ "findings": found }),

@@ -3,6 +3,7 @@
 
 mod crashes;
 mod rejections;
+mod tampered;
 mod towers;
 
 use anyhow::{Context, Result, ensure};

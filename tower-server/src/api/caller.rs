@@ -114,14 +114,24 @@ impl Writer {
         let answer = registry.submit(command, request).await;
         answer.map_err(|error| match error {
             SubmitError::Refused(refusal) => refused(registry, &refusal, service.as_deref(), if_match),
-            SubmitError::Unavailable(_) => Refused::new(Code::Unavailable, error.to_string()),
-            SubmitError::Unknown(_) => {
-                let next = format!("ask again with the same {IDEMPOTENCY_KEY}: it tells, or does it");
-                Problem::new(Code::Unknown, error.to_string()).next(next).into()
-            }
-            SubmitError::Failed(_) => Refused::new(Code::Internal, error.to_string()),
+            error => failed(error),
         })
     }
+}
+
+/// Why the registry has not done what it was asked, other than by refusing it.
+#[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` takes")]
+pub fn failed(error: SubmitError) -> Refused {
+    let code = match error {
+        SubmitError::Refused(_) => Code::Invalid,
+        SubmitError::Unavailable(_) => Code::Unavailable,
+        SubmitError::Failed(_) => Code::Internal,
+        SubmitError::Unknown(_) => {
+            let next = format!("ask again with the same {IDEMPOTENCY_KEY}: it tells, or does it");
+            return Problem::new(Code::Unknown, error.to_string()).next(next).into();
+        }
+    };
+    Refused::new(code, error.to_string())
 }
 
 /// What it may take to carry out a command: any of these.

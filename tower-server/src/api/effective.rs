@@ -1,20 +1,14 @@
 //! Documents as they take effect: with the parts of platform and security, those that are in force now or those
 //! of a release.
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
 use tower_common::{
     api::service::{self, Origin},
-    document::{self, Document, Effective, Finding, Owner, Part, Parts, ServiceFacts, World},
+    document::{self, Document, Effective, Finding, Owner, Part, Parts},
 };
 use tower_proto::v1::{self, part_edited};
 
-use super::{AppState, documents, error::Refused};
-use crate::{
-    registry::{Registry, Service, State},
-    store_actor::{ListEndpoints, ListServices},
-};
+use super::{documents, error::Refused};
+use crate::registry::{Registry, Service, State};
 
 /// The parts of platform and security: for all services, and for one.
 #[derive(Debug, Default)]
@@ -125,49 +119,5 @@ pub fn told(effective: &Effective, name: &str, version: &str) -> service::Effect
     service::Effective {
         document: serde_json::to_value(&effective.document).unwrap_or_default(),
         provenance: effective.provenance.iter().map(|(field, of)| (field.clone(), origin(of))).collect(),
-    }
-}
-
-/// What is known of the other services that a document names, and of its own endpoints.
-///
-/// # Errors
-/// If the store or the log does not answer.
-pub async fn world(state: &AppState, folded: &State, name: &str, of: &Document) -> Result<World, Refused> {
-    let discovered = state.ask_store(ListServices).await?.into_iter().map(|summary| summary.service);
-    let logged = folded.services().filter(|(_, service)| !service.versions.is_empty());
-    let names = discovered.chain(logged.map(|(name, _)| name.to_owned()));
-    let mut services: BTreeMap<String, ServiceFacts> =
-        names.map(|name| (name, ServiceFacts::default())).collect();
-    let mut named = Vec::new();
-    services_in(&serde_json::to_value(of).unwrap_or_default(), &mut named);
-    for other in named {
-        let Some(facts) = services.get_mut(&other) else { continue };
-        let active = folded.service(&other).and_then(|service| {
-            let made = service.release(&service.assignment.default_release)?;
-            Some(service.version(made.version)?.uploaded.as_ref()?.body.clone())
-        });
-        let Some(body) = active else { continue };
-        let spec = documents::read(&state.registry, &other, &body, Owner::Service).await?.spec;
-        facts.subsets = spec.callers.subsets.keys().cloned().collect();
-        facts.tcp = spec.callers.protocol.is_some_and(|protocol| !protocol.is_http());
-    }
-    let endpoints = state.ask_store(ListEndpoints { service: name.to_owned() }).await?;
-    let own = services.entry(name.to_owned()).or_default();
-    own.endpoints =
-        endpoints.into_iter().map(|(_, endpoint)| endpoint.labels.into_iter().collect()).collect();
-    Ok(World::of(services))
-}
-
-/// Whatever is called `service` in a document.
-fn services_in(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => {
-            if let Some(Value::String(name)) = fields.get("service") {
-                found.push(name.clone());
-            }
-            fields.values().for_each(|value| services_in(value, found));
-        }
-        Value::Array(items) => items.iter().for_each(|value| services_in(value, found)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }

@@ -230,15 +230,21 @@ fn query<T: DeserializeOwned>(text: &str) -> Result<T, Refused> {
 /// A reason as it goes into the log.
 ///
 /// # Errors
-/// If it is too long.
+/// If it is too long, or not one line.
 pub fn reason(reason: Option<String>) -> Result<String, Refused> {
     let reason = reason.unwrap_or_default();
     if reason.chars().count() > MAX_REASON_CHARS {
         let detail = format!("a reason has at most {MAX_REASON_CHARS} characters");
         return Err(Refused::malformed("reason", detail));
     }
+    if reason.chars().any(char::is_control) {
+        return Err(Refused::malformed("reason", "a reason is one line, without control characters"));
+    }
     Ok(reason)
 }
+
+/// The largest integer of the API: that of the format `int64`.
+pub const MAX_INTEGER: u64 = i64::MAX as u64;
 
 /// Refuses a number that is out of bounds.
 ///

@@ -16,7 +16,7 @@ use tower_proto::v1::{self, Bundle, Kind, bundle::Part};
 
 use super::{
     AppState,
-    caller::unreadable,
+    caller::{self, unreadable},
     changes, documents,
     effective::{self, OtherParts},
     error::Refused,
@@ -69,7 +69,7 @@ pub async fn look(state: &AppState, folded: &State, name: &str, parsed: &Parsed)
             return Ok(looked);
         }
     };
-    let world = effective::world(state, folded, name, &effective.document).await?;
+    let world = state.registry.world(folded, name, &effective.document).await.map_err(caller::failed)?;
     looked.findings.extend(document::check(&effective, &world));
     document::locate(&mut looked.findings, &parsed.places);
     if !document::refuses(&looked.findings) {

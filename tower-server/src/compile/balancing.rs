@@ -1,8 +1,9 @@
 //! Which endpoint is chosen: the policy, what is near, and how new endpoints begin.
 
 use prost::{Message, Name};
-use tower_common::document::model::{
-    Callers, LoadBalancer, LoadBalancerType, Locality, LocalityMode, SlowStart,
+use tower_common::document::{
+    MAX_RING,
+    model::{Callers, LoadBalancer, LoadBalancerType, Locality, LocalityMode, SlowStart},
 };
 use tower_proto::{
     envoy::envoy::{
@@ -66,7 +67,7 @@ pub(super) fn policy(callers: &Callers) -> Option<LoadBalancingPolicy> {
             "ring_hash",
             &RingHash {
                 minimum_ring_size: of.min_ring_size.and_then(large),
-                maximum_ring_size: of.max_ring_size.and_then(large),
+                maximum_ring_size: large(of.max_ring_size.unwrap_or(MAX_RING)),
                 ..Default::default()
             },
         ),

@@ -99,6 +99,48 @@ impl<'a> Patches<'a> {
     }
 }
 
+/// No host would serve what the patches have made of a release.
+pub(super) fn no_host_would_serve(problem: &str) -> Finding {
+    let finding = finding(REFUSED, 0, format!("no host would serve this: {problem}"), "leave that to Tower");
+    Finding { field: "spec.patches".to_owned(), ..finding }
+}
+
+/// What can be said of patches without what they are for: whether they have fields that there are, with values
+/// that fit.
+pub(super) fn check_each(patches: &[Patch]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (index, patch) in patches.iter().enumerate() {
+        let named = patch.merge.get("name").and_then(Value::as_str);
+        let renames = named.is_some_and(|name| name != patch.target.name);
+        let name = type_name(patch.target.kind);
+        let fits = messages::merge(&name, &[], &Value::Object(patch.merge.clone()));
+        let problem = match fits {
+            Ok(_) if renames => "it may not change the name".to_owned(),
+            Ok(_) => continue,
+            Err(error) => error.to_string(),
+        };
+        findings.push(finding(
+            DOES_NOT_FIT,
+            index,
+            format!(
+                "the patch of {} {:?} does not fit: {problem}",
+                word(patch.target.kind),
+                patch.target.name
+            ),
+            "write fields as in Envoy's proto files, with the names they have there",
+        ));
+    }
+    findings
+}
+
+fn type_name(kind: PatchKind) -> String {
+    match kind {
+        PatchKind::Cluster => Cluster::full_name(),
+        PatchKind::Listener => Listener::full_name(),
+        PatchKind::VirtualHost => VirtualHost::full_name(),
+    }
+}
+
 fn merge(kind: PatchKind, name: &str, body: &[u8], patch: &Patch) -> Result<Vec<u8>, String> {
     let patch = Value::Object(patch.merge.clone());
     let merged = match kind {
@@ -112,11 +154,7 @@ fn merge(kind: PatchKind, name: &str, body: &[u8], patch: &Patch) -> Result<Vec<
 }
 
 fn check(kind: PatchKind, body: &[u8]) -> Result<(), Error> {
-    let name = match kind {
-        PatchKind::Cluster => Cluster::full_name(),
-        PatchKind::Listener => Listener::full_name(),
-        PatchKind::VirtualHost => VirtualHost::full_name(),
-    };
+    let name = type_name(kind);
     if kind == PatchKind::VirtualHost {
         // Those of callers get their domains from the view.
         let domain = VirtualHost { domains: vec!["x".to_owned()], ..Default::default() };
@@ -166,6 +204,28 @@ mod tests {
         compile,
         testing::{bundle, cluster, contains, effective, listener, virtual_host},
     };
+
+    #[test]
+    fn what_no_host_would_serve_is_refused() {
+        for (patch, why) in [
+            ("{target: {kind: VirtualHost, name: web}, merge: {domains: ['*']}}", "brings its own domains"),
+            ("{target: {kind: Cluster, name: web}, merge: {type: STRICT_DNS}}", "does not discover them"),
+        ] {
+            let findings = compile(&effective(&format!("patches: [{patch}]")), "web").unwrap_err();
+            assert!(findings[0].message.contains(why), "{findings:?}");
+        }
+    }
+
+    #[test]
+    fn patches_are_looked_at_without_a_service() {
+        let of = effective(
+            "patches: [{target: {kind: Cluster, name: web}, merge: {conect_timeout: 1s}}, {target: {kind: Cluster, \
+             name: web}, merge: {name: ads}}, {target: {kind: Cluster, name: web}, merge: {connect_timeout: 1s}}]",
+        );
+        let fields: Vec<_> =
+            super::check_each(&of.document.spec.patches).into_iter().map(|finding| finding.field).collect();
+        assert_eq!(fields, ["spec.patches[0]", "spec.patches[1]"]);
+    }
 
     #[test]
     fn the_platform_has_the_last_word() {

@@ -20,6 +20,7 @@ mod upload;
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use tower_common::audience::Workload;
 use tower_proto::v1::{self, event::Event};
 
@@ -184,11 +185,21 @@ pub fn entry(state: &State, command: &Command, context: &Context, events: Vec<v1
         reason: context.reason.clone(),
         command: command.word().to_owned(),
         events,
+        asked: command.asked(),
         ..v1::LogEntry::default()
     }
 }
 
 impl Command {
+    /// By this a command that comes twice is told from another one with its id. Empty for a token: its secret is
+    /// another one each time.
+    pub fn asked(&self) -> Bytes {
+        match self {
+            Self::IssueToken(_) => Bytes::new(),
+            _ => Bytes::copy_from_slice(&blake3::hash(format!("{self:?}").as_bytes()).as_bytes()[..16]),
+        }
+    }
+
     /// The command in a word, as it is in the log.
     pub fn word(&self) -> &'static str {
         match self {

@@ -55,6 +55,10 @@ struct Follower {
     dirty: std::collections::BTreeSet<String>,
     /// Why nothing more is folded.
     stopped: Option<String>,
+    /// Entries do not follow each other: some were changed, and those before may be among them.
+    broken: bool,
+    /// What was kept is served in place of a log that cannot be followed.
+    frozen: bool,
     /// The entry of the last checkpoint.
     checkpoint: u64,
     /// Whether the whole state has been published.
@@ -108,6 +112,8 @@ fn spawn(options: Options, first: Result<EventLog, String>) -> Registry {
         shared: shared.clone(),
         dirty: std::collections::BTreeSet::new(),
         stopped: None,
+        broken: false,
+        frozen: false,
         checkpoint: 0,
         published: false,
         keeper,
@@ -136,7 +142,7 @@ impl Follower {
         let log = match first {
             Some(log) => log,
             None => {
-                self.serve_kept().await;
+                self.serve_kept(None).await;
                 let Some(log) = self.open(&mut asks).await else { return };
                 *self.shared.log.write() = Some(log.clone());
                 log
@@ -153,7 +159,7 @@ impl Follower {
                 },
                 Ok(()) = head.changed() => {}
                 Ok(()) = standing.changed() => {}
-                () = tokio::time::sleep(follow::AGAIN), if again => {}
+                () = tokio::time::sleep(if self.stopped.is_some() { follow::MENDED } else { follow::AGAIN }), if again => {}
                 () = self.keeper.due() => self.write_kept(&log),
             }
         }

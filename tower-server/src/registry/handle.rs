@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
-use tower_common::document::Finding;
+use tower_common::document::{Document, Finding, World};
 use tower_proto::v1;
 
 use super::{
@@ -208,6 +208,19 @@ impl Registry {
         let (log, state) = (self.log()?, self.state());
         let revisions = Revisions::latest(&state, service);
         self.shared.preparer.draft(&log, &state, service, source, &revisions).await
+    }
+
+    /// What is known of the services that a document of a service refers to.
+    ///
+    /// # Errors
+    /// If the log or the store cannot be read.
+    pub async fn world(
+        &self,
+        state: &State,
+        service: &str,
+        document: &Document,
+    ) -> Result<World, SubmitError> {
+        self.shared.preparer.world(&self.log()?, state, service, document).await
     }
 
     /// The Towers that share the log, by the names of their runs.

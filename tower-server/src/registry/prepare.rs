@@ -26,6 +26,7 @@ use super::{
     state::State,
 };
 use crate::{
+    compile,
     event_log::{EventLog, ReadError},
     store_actor::StoreActor,
 };
@@ -139,7 +140,9 @@ impl Preparer {
                 let parsed = document::parse(&edit.file, text, owner)
                     .map_err(|findings| wrong(&object, findings, "the document is wrong"))?;
                 named(&object, &parsed.document, edit.service.as_deref())?;
-                let findings = document::check_part(&parsed, &World::unknown());
+                let mut findings = document::check_part(&parsed, &World::unknown());
+                findings.extend(compile::check_patches(&parsed.document));
+                document::locate(&mut findings, &parsed.places);
                 refuse(&object, &findings)?;
                 Ok(Ready { findings, ..kept(&parsed.document, text) })
             }

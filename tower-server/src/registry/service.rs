@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use tower_proto::v1;
 
-use super::refusal::{Refusal, RefusalKind};
+use super::{
+    refusal::{Refusal, RefusalKind},
+    steps::assignment_at,
+};
 
 /// One service: its versions, releases, assignment and activations.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -101,14 +104,36 @@ impl Service {
         self.activations.last().filter(|record| record.is_running())
     }
 
-    /// The activation that will be taken back when its time has come.
+    /// The activation in force that will be taken back when its time has come.
     pub fn temporary(&self) -> Option<&v1::ActivationRecord> {
-        self.activations.last().filter(|record| record.temporary)
+        match self.running() {
+            Some(running) => Some(running).filter(|record| record.temporary),
+            None => self.stands_for_a_time(),
+        }
+    }
+
+    /// The activation with a time to live that has succeeded. One that is in progress may be about to take its
+    /// place; it is in force again if that one is taken back.
+    pub fn stands_for_a_time(&self) -> Option<&v1::ActivationRecord> {
+        self.activations.iter().rev().find(|record| record.temporary && !record.is_running())
+    }
+
+    /// What it assigns.
+    pub fn for_a_time(&self) -> Option<v1::Assignment> {
+        let started = self.stands_for_a_time()?.started.as_ref()?;
+        Some(assignment_at(started, started.steps.len().saturating_sub(1)))
+    }
+
+    /// What is assigned when the activation in progress is taken back.
+    pub fn fallback(&self) -> &v1::Assignment {
+        let over = self.running().and_then(|record| record.started.as_ref()?.over.as_ref());
+        over.unwrap_or(&self.firm)
     }
 
     /// The releases that a host may have to serve at once: those of the assignment, and those before it.
     pub fn published(&self) -> BTreeSet<&str> {
         let mut releases: BTreeSet<&str> = releases_of(&self.assignment).collect();
+        releases.extend(releases_of(self.fallback()));
         releases.extend(releases_of(&self.firm));
         releases.extend(self.stood.iter().rev().take(KEPT_BEFORE).flat_map(releases_of));
         releases
@@ -116,7 +141,8 @@ impl Service {
 
     /// The versions that a host serves, or goes back to by itself.
     pub fn versions_in_use(&self) -> BTreeSet<u64> {
-        let releases = releases_of(&self.assignment).chain(releases_of(&self.firm));
+        let releases = releases_of(&self.assignment).chain(releases_of(self.fallback()));
+        let releases = releases.chain(releases_of(&self.firm));
         releases.filter_map(|release| self.version_of(release)).collect()
     }
 

@@ -67,7 +67,8 @@ pub fn audience_at(started: &ActivationStarted, step: usize) -> Audience {
     audience
 }
 
-/// The assignment of a service while an activation is at a step. Hosts that have the release keep it.
+/// The assignment of a service while an activation is at a step. Hosts that have the release keep it, and those
+/// that no step has reached yet keep what they had.
 pub fn assignment_at(started: &ActivationStarted, step: usize) -> Assignment {
     let before = started.before.clone().unwrap_or_default();
     let audience = started.audience.clone().unwrap_or_default();
@@ -78,7 +79,8 @@ pub fn assignment_at(started: &ActivationStarted, step: usize) -> Assignment {
     };
     if step + 1 < started.steps.len() {
         let rules = (0..=step).map(|step| rule(audience_at(started, step)));
-        return Assignment { rules: rules.chain(before.rules).collect(), ..before };
+        let had = started.over.clone().unwrap_or(before);
+        return Assignment { rules: rules.chain(had.rules).collect(), ..had };
     }
     if audience.terms.is_empty() {
         return Assignment { rules: Vec::new(), default_release: started.release.clone() };

@@ -15,7 +15,9 @@ use super::{
 
 /// The largest table of maglev, and the largest ring (Envoy's API).
 const MAX_TABLE: u64 = 5_000_011;
-const MAX_RING: u64 = 8_388_608;
+/// Entries of a ring at most. Each Envoy builds it anew with every change of the endpoints: of 8 million, as Envoy
+/// allows, in seconds.
+pub const MAX_RING: u64 = 262_144;
 
 /// Times beyond a year are mistakes.
 const MAX_TIME: u64 = 365 * 24 * 3_600_000;

@@ -146,7 +146,8 @@ impl Check<'_> {
                 {
                     let known: Vec<&str> = document.spec.callers.subsets.keys().map(String::as_str).collect();
                     let message = format!("there is no subset {subset:?}");
-                    let next = format!("define it in spec.callers.subsets; there are: {}", known.join(", "));
+                    let there = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                    let next = format!("define it in spec.callers.subsets; there are: {there}");
                     self.find(rules::NO_SUCH_SUBSET, &format!("{field}.subset"), message, next);
                 }
                 (Side::Inbound, None, Some(port))

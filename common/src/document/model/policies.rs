@@ -17,10 +17,11 @@ pub struct LoadBalancer {
     /// `LeastRequest`: the best of how many at random, at least 2; absent is 2 (`choice_count`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice_count: Option<u32>,
-    /// `RingHash`: entries of the ring at least; absent is 1024, up to 8,388,608 (`minimum_ring_size`).
+    /// `RingHash`: entries of the ring at least; absent is 1024, up to 262,144 (`minimum_ring_size`): each costs
+    /// every Envoy memory and time at every change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_ring_size: Option<u64>,
-    /// `RingHash`: entries of the ring at most; absent is 8,388,608 (`maximum_ring_size`).
+    /// `RingHash`: entries of the ring at most; absent is 262,144 (`maximum_ring_size`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ring_size: Option<u64>,
     /// `Maglev`: entries of the table, a prime up to 5,000,011; absent is 65,537 (`table_size`).

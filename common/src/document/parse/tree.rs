@@ -80,8 +80,19 @@ pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| SyntaxError {
         place: error.location().map(place).unwrap_or_default(),
-        problem: error.without_snippet().to_string(),
+        problem: problem(error.without_snippet()),
     })
+}
+
+fn problem(error: &serde_saphyr::Error) -> String {
+    match error {
+        serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } => format!("{key:?} is there twice"),
+        serde_saphyr::Error::Budget {
+            breach: serde_saphyr::budget::BudgetBreach::Documents { .. }, ..
+        } => "there is more than one document in it".to_owned(),
+        serde_saphyr::Error::Budget { breach, .. } => format!("it is larger than is read: {breach:?}"),
+        other => other.to_string(),
+    }
 }
 
 fn place(location: Location) -> Place {

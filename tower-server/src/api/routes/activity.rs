@@ -11,7 +11,7 @@ use crate::{
         AppState,
         caller::{self, unreadable},
         error::Refused,
-        extract::{Path, Query, bounded},
+        extract::{MAX_INTEGER, Path, Query, bounded},
         history,
         page::{Page, decode, encode},
         stream, told,
@@ -21,9 +21,6 @@ use crate::{
 
 /// Entries that are looked at for a page; what is beyond is on the next.
 const MAX_LOOKED_AT: u64 = 10_000;
-
-/// No index is larger.
-const MAX_INDEX: u64 = i64::MAX as u64;
 
 /// Entries that are read at once.
 const CHUNK: u64 = 500;
@@ -93,8 +90,8 @@ pub(crate) async fn list_activity(
     state: web::Data<AppState>,
     Query(query): Query<ActivityQuery>,
 ) -> Result<HttpResponse, Refused> {
-    bounded("after", query.after, 0..=MAX_INDEX)?;
-    bounded("before", query.before, 0..=MAX_INDEX)?;
+    bounded("after", query.after, 0..=MAX_INTEGER)?;
+    bounded("before", query.before, 0..=MAX_INTEGER)?;
     let limit = Page { cursor: None, limit: query.limit }.limit()?;
     let filter = stream::Filter { service: query.service, author: query.author, command: query.command };
     let cursor: Option<u64> = query.cursor.as_deref().map(decode).transpose()?;

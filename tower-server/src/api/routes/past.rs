@@ -17,7 +17,7 @@ use crate::{
         AppState,
         caller::unreadable,
         error::Refused,
-        extract::{Path, Query},
+        extract::{MAX_INTEGER, Path, Query, bounded},
     },
     registry::{
         replay::{At, ReplayError},
@@ -38,6 +38,8 @@ pub struct WhenQuery {
 
 impl WhenQuery {
     fn at(&self) -> Result<At, Refused> {
+        bounded("at_unix_ms", self.at_unix_ms, 0..=MAX_INTEGER)?;
+        bounded("at_index", self.at_index, 0..=MAX_INTEGER)?;
         match (self.at_unix_ms, self.at_index) {
             (None, None) => Ok(At::Index(u64::MAX)),
             (Some(time_ms), None) => Ok(At::Time(time_ms)),

@@ -20,7 +20,7 @@ use utoipa::IntoParams;
 use super::{activations, queries::OfService};
 use crate::{
     api::{
-        AppState,
+        AppState, caller,
         conditions::etag,
         effective,
         error::Refused,
@@ -160,7 +160,7 @@ async fn active(
     let Some(found) = effective::of_release(&state.registry, folded, name, service, made).await? else {
         return Ok((None, Vec::new()));
     };
-    let world = effective::world(state, folded, name, &found.document).await?;
+    let world = state.registry.world(folded, name, &found.document).await.map_err(caller::failed)?;
     let findings = document::check(&found, &world).iter().map(told::findings::finding).collect();
     Ok((Some(effective::told(&found, name, &format!("{name}@{}", made.version))), findings))
 }

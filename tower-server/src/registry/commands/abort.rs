@@ -45,7 +45,7 @@ pub(super) fn handle(state: &State, command: &Abort, context: &Context) -> Resul
         rejection: None,
         detail: context.reason.clone(),
     };
-    let events = vec![event(name, Event::ActivationEnded(ended)), assigned(name, service.firm.clone())];
+    let events = vec![event(name, Event::ActivationEnded(ended)), assigned(name, service.fallback().clone())];
     Ok(Decision { activation: Some(id), ..Decision::of(events) })
 }
 

@@ -40,7 +40,7 @@ pub(super) fn handle(state: &State, command: &Activate, context: &Context) -> Re
     if let Some(nothing) = is_there(name, service, command, &made, context) {
         return Ok(nothing);
     }
-    if let Some(why) = held(service, number).filter(|_| !command.again) {
+    if let Some(why) = held(service, number, &made.release).filter(|_| !command.again) {
         return Err(Refusal::new(RefusalKind::Blocked, "held", called(name, number), why)
             .field("version")
             .next("upload a corrected version, or activate it again on purpose"));
@@ -97,7 +97,7 @@ fn is_there(
 
 /// Why a version is not to be activated without a second thought: it was rejected, or people went back from
 /// it, and nothing has proved since that it works.
-fn held(service: &Service, version: u64) -> Option<String> {
+fn held(service: &Service, version: u64, release: &str) -> Option<String> {
     let records = &service.activations;
     for (place, record) in records.iter().enumerate().rev() {
         let started = record.started.as_ref()?;
@@ -106,6 +106,8 @@ fn held(service: &Service, version: u64) -> Option<String> {
         if started.version == version {
             match outcome {
                 Outcome::Succeeded => return None,
+                // With other parts of platform or security it is another release.
+                Outcome::Rejected if started.release != release => {}
                 Outcome::Rejected => {
                     let rejection = ended.and_then(|ended| ended.rejection.clone()).unwrap_or_default();
                     let (host, error) = (rejection.host, rejection.error);

@@ -51,7 +51,8 @@ pub(super) fn handle(state: &State, command: &End, context: &Context) -> Result<
     if !stands(record, ended.outcome())
         && let Some(service) = service
     {
-        events.push(assigned(name, service.firm.clone()));
+        let back = if record.is_running() { service.fallback() } else { &service.firm };
+        events.push(assigned(name, back.clone()));
     }
     Ok(Decision { activation: Some(ended.activation.clone()), ..Decision::of(events) })
 }

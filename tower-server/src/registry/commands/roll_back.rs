@@ -119,6 +119,17 @@ pub(super) fn handle(state: &State, command: &RollBack, context: &Context) -> Re
         }
     };
     if assignment == service.assignment && service.running().is_none() && service.temporary().is_none() {
+        if new.is_some() || was_other(name, service, command.to, &assignment) {
+            let message = "what hosts have differs from it only in parts of platform or security, which a way back \
+                           of a service does not take back";
+            return Err(Refusal::new(
+                RefusalKind::Blocked,
+                "parts-in-force",
+                format!("service {name}"),
+                message,
+            )
+            .next("have the part set to what it was (`pcloud part`), and activate the version again"));
+        }
         return Ok(Decision::nothing(format!("service {name} has what it would go back to")));
     }
     let id = activation_id(state, name);
@@ -137,10 +148,16 @@ pub(super) fn handle(state: &State, command: &RollBack, context: &Context) -> Re
         before: Some(service.firm.clone()),
         expires_ms: 0,
         kind: Kind::RollBack.into(),
+        over: None,
     };
     events.push(event(name, Event::ActivationStarted(started)));
     events.push(assigned(name, assignment));
     Ok(Decision { events, version: Some(version), activation: Some(id), note: String::new() })
+}
+
+/// Whether what stood before, without a version being named, is another release of the same version.
+fn was_other(name: &str, service: &Service, to: Option<u64>, now: &v1::Assignment) -> bool {
+    to.is_none() && before(name, service).is_ok_and(|stood| stood != *now)
 }
 
 /// Going back to other parts of the same version is also for those who own the parts.

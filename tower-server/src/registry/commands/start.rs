@@ -59,6 +59,10 @@ impl Start<'_> {
         let service = state.service(self.name);
         let firm = service.map(|service| service.firm.clone()).unwrap_or_default();
         let audience = self.audience(&self.plan.audience, &id, &firm, context)?;
+        let for_a_time = service.and_then(|service| service.stands_for_a_time());
+        if let Some(passing) = for_a_time {
+            self.takes_the_place_of(passing, &audience)?;
+        }
         let expires_ms = match self.plan.ttl_ms {
             None => 0,
             Some(ttl) if (1..=MAX_TTL_MS).contains(&ttl) => context.now_ms + ttl,
@@ -73,6 +77,7 @@ impl Start<'_> {
             before: Some(firm),
             expires_ms,
             kind: self.kind.into(),
+            over: service.and_then(|service| service.for_a_time()),
         };
         for step in 0..started.steps.len() {
             let rules = steps::assignment_at(&started, step).rules.len();
@@ -87,7 +92,31 @@ impl Start<'_> {
         events.extend(superseded);
         events.push(event(self.name, Event::ActivationStarted(started)));
         events.push(assigned(self.name, assignment));
-        Ok(Decision { events, version: Some(self.version), activation: Some(id), note: String::new() })
+        let note = for_a_time.map(|passing| {
+            format!("takes the place of {}, which was for a time only, as each host is reached", passing.id())
+        });
+        let note = note.unwrap_or_default();
+        Ok(Decision { events, version: Some(self.version), activation: Some(id), note })
+    }
+
+    /// What is in force for a time would end for hosts that get nothing in its place.
+    fn takes_the_place_of(
+        &self,
+        passing: &v1::ActivationRecord,
+        audience: &v1::Audience,
+    ) -> Result<(), Refusal> {
+        let whose = passing.started.as_ref().and_then(|started| started.audience.as_ref());
+        if audience.terms.is_empty() || whose == Some(audience) {
+            return Ok(());
+        }
+        let by =
+            passing.stamp.as_ref().and_then(|stamp| stamp.actor.as_ref()).map_or("", |actor| &actor.name);
+        let id = passing.id();
+        let message =
+            format!("{id} by {by} is in force for a time, and hosts outside of this audience would lose it");
+        Err(Refusal::new(RefusalKind::Blocked, "for-a-time", format!("service {}", self.name), message)
+            .field("audience")
+            .next("activate for everyone or for the same audience, or roll it back first"))
     }
 
     /// The audience that is meant. One that has a release of its own already is the same hosts again.

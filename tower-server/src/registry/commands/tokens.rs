@@ -45,6 +45,9 @@ pub(super) fn issue(state: &State, command: &IssueToken, context: &Context) -> R
     if issued.name.is_empty() || issued.name.chars().count() > MAX_NAME_CHARS {
         return invalid("name", format!("it has a name, of at most {MAX_NAME_CHARS} characters"));
     }
+    if issued.name.chars().any(char::is_control) || issued.name.eq_ignore_ascii_case(TOWER) {
+        return invalid("name", "a name has no control characters, and is not that of Tower itself".into());
+    }
     if issued.roles.is_empty() {
         return invalid("roles", "it may do nothing".into());
     }

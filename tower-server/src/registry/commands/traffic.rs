@@ -14,7 +14,7 @@ use super::{
 use crate::registry::{
     permission::Action,
     refusal::{Refusal, RefusalKind},
-    service::{Activation, Service},
+    service::Service,
     state::State,
 };
 
@@ -87,7 +87,6 @@ pub(super) fn handle(state: &State, command: &Traffic, context: &Context) -> Res
             ..Decision::default()
         });
     }
-    let replaced = service.temporary().map(|record| record.id().to_owned());
     let start = Start {
         name,
         kind: Kind::Traffic,
@@ -96,9 +95,5 @@ pub(super) fn handle(state: &State, command: &Traffic, context: &Context) -> Res
         plan: &command.plan,
         events: new_version.into_iter().chain(new_release).collect(),
     };
-    let mut decision = start.decide(state, context)?;
-    if let Some(replaced) = replaced {
-        decision.note = format!("takes the place of {replaced}, which was for a time only");
-    }
-    Ok(decision)
+    start.decide(state, context)
 }

@@ -25,16 +25,19 @@ impl Draft<'_> {
         let assignment = event.assignment.clone().unwrap_or_default();
         let in_progress = self
             .has(name, |event| matches!(event, Event::ActivationStarted(_) | Event::ActivationStepped(_)));
+        let ended = self.has(name, |event| matches!(event, Event::ActivationEnded(_)));
         let service = self.service(name)?;
         if assignment.rules.len() > MAX_RULES {
             return Err(format!("it has {} rules, more than {MAX_RULES}", assignment.rules.len()));
         }
         check_releases(service, &assignment)?;
-        if !in_progress {
+        // What was for a time only is in force again.
+        let comes_back = ended && service.for_a_time().as_ref() == Some(&assignment);
+        if !in_progress && !comes_back {
             if let Some(running) = service.running() {
                 return Err(format!("activation {} is in progress, and is not ended by it", running.id()));
             }
-            end_temporary(service);
+            end_temporary(service, None);
             if assignment != service.firm {
                 let before = std::mem::replace(&mut service.firm, assignment.clone());
                 stand_aside(service, before);
@@ -75,14 +78,22 @@ impl Draft<'_> {
         if event.before.clone().unwrap_or_default() != service.firm {
             return Err("what it would go back to is not what stands".into());
         }
-        end_temporary(service);
+        match (&event.over, service.for_a_time()) {
+            (None, _) => end_temporary(service, None),
+            (Some(over), Some(in_force)) if *over == in_force => {}
+            (Some(_), _) => return Err("what it is to take the place of is not in force".into()),
+        }
         let record = ActivationRecord {
             started: Some(event.clone()),
             stamp,
             temporary: event.expires_ms != 0,
             ..Default::default()
         };
-        push_bounded(&mut service.activations, record, ACTIVATIONS);
+        if service.activations.len() >= ACTIVATIONS {
+            let oldest = service.activations.iter().position(|record| !record.temporary);
+            service.activations.remove(oldest.unwrap_or(0));
+        }
+        service.activations.push(record);
         Ok(())
     }
 
@@ -118,10 +129,14 @@ impl Draft<'_> {
     pub(super) fn activation_ended(&mut self, name: &str, event: &ActivationEnded) -> Result<(), Misfit> {
         let stamp = Some(self.stamp.clone());
         let service = self.service(name)?;
-        let Some(last) = service.activations.last_mut().filter(|record| record.id() == event.activation)
-        else {
-            return Err(format!("activation {:?} is not the last one", event.activation));
+        let for_a_time = service.temporary().map(|record| record.id().to_owned());
+        let newest = service.activations.len().saturating_sub(1);
+        let place = service.activations.iter().rposition(|record| record.id() == event.activation);
+        let in_force = |place: &usize| *place == newest || for_a_time.as_ref() == Some(&event.activation);
+        let Some(place) = place.filter(in_force) else {
+            return Err(format!("activation {:?} is not in force", event.activation));
         };
+        let last = &mut service.activations[place];
         match (event.outcome(), &last.ended) {
             (Outcome::Unspecified, _) => return Err("it has no outcome".into()),
             (Outcome::Expired, _) if !last.temporary => return Err("it has no time to live".into()),
@@ -138,7 +153,11 @@ impl Draft<'_> {
         last.ended_stamp = stamp;
         let stands = stands(last, event.outcome());
         last.temporary &= stands;
-        if stands && !last.temporary {
+        let (temporary, last) = (last.temporary, last.clone());
+        if stands {
+            end_temporary(service, Some(place));
+        }
+        if stands && !temporary {
             let back = last.started.as_ref().is_some_and(|started| started.kind() == Kind::RollBack);
             let before = std::mem::replace(&mut service.firm, service.assignment.clone());
             if back {
@@ -197,11 +216,15 @@ fn stand_aside(service: &mut Service, before: Assignment) {
     // Each stands once, where it stood last.
     let now = service.firm.clone();
     service.stood.retain(|stood| *stood != before && *stood != now);
+    if before == now {
+        return;
+    }
     push_bounded(&mut service.stood, before, STOOD);
 }
 
-fn end_temporary(service: &mut Service) {
-    if let Some(last) = service.activations.last_mut() {
-        last.temporary = false;
+/// Whatever was for a time only is no longer in force, except for this one.
+fn end_temporary(service: &mut Service, except: Option<usize>) {
+    for (place, record) in service.activations.iter_mut().enumerate() {
+        record.temporary &= Some(place) == except;
     }
 }

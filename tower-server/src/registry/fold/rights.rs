@@ -77,12 +77,13 @@ impl Draft<'_> {
         let ended = self.has(name, |event| matches!(event, Event::ActivationEnded(_)));
         let Some(service) = self.seen(name) else { return Some(Action::Activate) };
         let mut held: BTreeSet<&str> = releases_of(&service.assignment).collect();
-        held.extend(releases_of(&service.firm));
+        let back = service.for_a_time().unwrap_or_else(|| service.firm.clone());
+        held.extend(releases_of(&back));
         if stepped && let Some(started) = service.running().and_then(|record| record.started.as_ref()) {
             held.insert(&started.release);
         }
         let new: Vec<&str> = releases_of(&assignment).filter(|release| !held.contains(release)).collect();
-        if new.is_empty() && (stepped || (ended && assignment == service.firm)) {
+        if new.is_empty() && (stepped || (ended && assignment == back)) {
             return None;
         }
         if releases_of(&assignment).next().is_none() {

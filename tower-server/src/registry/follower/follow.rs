@@ -20,6 +20,9 @@ const BATCH: usize = 1_000;
 /// What could not be read is tried again after this.
 pub(super) const AGAIN: Duration = Duration::from_millis(500);
 
+/// A log that cannot be followed is looked at again after this.
+pub(super) const MENDED: Duration = Duration::from_secs(5);
+
 impl Follower {
     /// Begins with what is newest: what is on this Tower's disk, or the log's checkpoint.
     pub(super) async fn begin(&mut self, log: &EventLog) {
@@ -42,6 +45,12 @@ impl Follower {
     /// again without anything having changed.
     pub(super) async fn follow(&mut self, log: &EventLog) -> bool {
         let mut failed = None;
+        // Somebody may have put it right. What was kept says nothing about the entries before it, so then it takes
+        // a new start.
+        let before = if self.frozen { self.stopped.clone() } else { self.stopped.take() };
+        if before.is_some() && !self.published {
+            self.begin(log).await;
+        }
         while self.stopped.is_none() {
             match self.fold(log).await {
                 Ok(0) => break,
@@ -52,6 +61,17 @@ impl Follower {
                 }
             }
         }
+        if let Some(reason) = self.stopped.as_ref().filter(|reason| before.as_ref() != Some(reason)) {
+            error!(
+                reason,
+                "the event log cannot be followed any further; what was folded stands, and nothing can be changed"
+            );
+        }
+        if self.stopped.is_some() && !self.published && self.serve_kept(Some(log)).await {
+            self.published = true;
+            self.frozen = true;
+            self.dirty.clear();
+        }
         let reason = match (&self.stopped, &failed, &*log.state().borrow()) {
             (Some(reason), ..) => reason.clone(),
             (None, Some(error), _) => error.to_string(),
@@ -61,23 +81,26 @@ impl Follower {
             }
             (None, None, event_log::State::Refused { why }) => format!("the log is refused: {why}"),
         };
-        // A part of the log is no state to begin with.
-        let unread = (failed.is_some() && !self.published) || self.publish(log).await;
+        // A part of the log is no state to begin with, and one that was changed is none either.
+        let no_state = failed.is_some() || self.broken;
+        let unread = (no_state && !self.published) || self.publish(log).await;
         let read = self.published && !unread;
         self.stand(log, &reason, read);
         self.tell().await;
         self.keep(log).await;
-        failed.is_some() || unread
+        failed.is_some() || unread || self.stopped.is_some()
     }
 
     /// Folds the next entries. Returns how many.
     async fn fold(&mut self, log: &EventLog) -> Result<usize, ReadError> {
+        self.broken = false;
         let from = self.shared.state.read().index() + 1;
         let entries = match log.read(from, BATCH).await {
             Ok(entries) => entries,
             Err(error @ ReadError::Unavailable(_)) => return Err(error),
             Err(error) => {
-                self.stop(&error.to_string());
+                self.stopped = Some(error.to_string());
+                self.broken = true;
                 return Ok(0);
             }
         };
@@ -86,20 +109,12 @@ impl Follower {
             match applied {
                 Ok(applied) => self.dirty.extend(applied.services),
                 Err(refused) => {
-                    self.stop(&format!("{refused} ({})", log.path_of(entry.index)));
+                    self.stopped = Some(format!("{refused} ({})", log.path_of(entry.index)));
                     break;
                 }
             }
         }
         Ok(entries.len())
-    }
-
-    fn stop(&mut self, reason: &str) {
-        error!(
-            reason,
-            "the event log is not followed any further; what was folded stands, and nothing can be changed"
-        );
-        self.stopped = Some(reason.to_owned());
     }
 
     /// Publishes what has changed, all of it in one transaction. Returns whether a part has to wait, because it

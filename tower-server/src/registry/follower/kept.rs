@@ -110,17 +110,24 @@ fn decode(payload: &[u8], scope: &str) -> Result<Found, KeptError> {
 }
 
 impl Follower {
-    /// Serves what was kept, until the log can be read.
-    pub(super) async fn serve_kept(&mut self) {
-        let Some(found) = self.keeper.load() else { return };
+    /// Serves what was kept, until the log can be read. Of a log that was opened, only if that is more than what
+    /// could be folded. Returns whether it is served.
+    pub(super) async fn serve_kept(&mut self, of: Option<&EventLog>) -> bool {
+        let Some(found) = self.keeper.load() else { return false };
         let index = found.state.index();
-        warn!(index, "the event log is out of reach; what was published of it before is served");
+        if let Some(log) = of {
+            let folded = self.shared.state.read().index();
+            if found.incarnation != log.incarnation() || index < folded {
+                return false;
+            }
+        }
+        warn!(index, "the event log cannot be read; what was published of it before is served");
         self.publication = found.publication;
         *self.shared.state.write() = Arc::new(found.state);
         let upserts = self.publication.resources().cloned().collect();
         let sources = vec![source(&found.incarnation, index, v1::SourceState::Stale)];
         if !self.send(Transaction { upserts, sources, ..Transaction::default() }).await {
-            return;
+            return false;
         }
         self.shared.status.send_modify(|status| {
             status.state = LogState::Stale;
@@ -129,6 +136,7 @@ impl Follower {
             status.index = index;
         });
         self.shared.applied.send_replace(index);
+        true
     }
 
     /// Writes the file. What fails is tried again with the next entry.

@@ -180,7 +180,9 @@ impl Follower {
         let credential = |actor: Option<&v1::Actor>| actor.map(|actor| actor.credential.clone());
         let same_actor = credential(entry.actor.as_ref()) == credential(Some(&request.actor));
         let about = |service: &str| entry.events.iter().any(|event| event.service == service);
-        if entry.command != command.word() || !same_actor || !command.service().is_none_or(about) {
+        let asked = command.asked();
+        let other = !entry.asked.is_empty() && !asked.is_empty() && entry.asked != asked;
+        if other || entry.command != command.word() || !same_actor || !command.service().is_none_or(about) {
             let message = format!("the command id {:?} was used for another command", request.command_id);
             return Err(Refusal::new(RefusalKind::Invalid, "command-id-reused", command.object(), message)
                 .field("command id")

@@ -15,7 +15,7 @@ use crate::{
 impl Preparer {
     /// The services that a document refers to, and itself. While Tower is still reading its sources nothing is
     /// known.
-    pub(super) async fn world(
+    pub(in crate::registry) async fn world(
         &self,
         log: &EventLog,
         state: &State,

@@ -250,6 +250,80 @@ fn weights_expire_also_in_the_middle_and_a_rollback_ends_them() {
 }
 
 #[test]
+fn what_is_for_a_time_stays_until_a_step_reaches_the_host_and_comes_back() {
+    let mut world = World::new();
+    world.stand("web", "a");
+    let passing = traffic(&mut world, 50, Some(1_000));
+    for step in [1, 2] {
+        world.step(&passing, step).unwrap();
+    }
+    world.end(&passing, Outcome::Succeeded).unwrap();
+    assert_eq!(world.assigned("web"), [2]);
+
+    let zone = Plan { audience: "zone=a".parse().unwrap(), ..Plan::default() };
+    let activate = Activate { service: "web".into(), version: 1, plan: zone, ..Default::default() };
+    refused(world.run("ann", Command::Activate(activate)), "for-a-time");
+
+    traffic(&mut world, 10, None);
+    assert_eq!(world.assigned("web"), [3, 2], "hosts that no step has reached keep what they have");
+    refused(world.end(&passing, Outcome::Expired), "ended");
+    let second = traffic(&mut world, 20, Some(1_000));
+    assert_eq!(world.assigned("web"), [4, 2]);
+    world.end(&second, Outcome::Rejected).unwrap();
+    assert_eq!(world.assigned("web"), [2], "it is in force again");
+    let third = traffic(&mut world, 30, None);
+    abort(&mut world, Some(&third));
+    assert_eq!(world.assigned("web"), [2]);
+    world.end(&passing, Outcome::Expired).unwrap();
+    assert_eq!(world.assigned("web"), [1], "and ends when its time is over");
+
+    let passing = traffic(&mut world, 50, Some(1_000));
+    for step in [1, 2] {
+        world.step(&passing, step).unwrap();
+    }
+    world.end(&passing, Outcome::Succeeded).unwrap();
+    let last = traffic(&mut world, 10, None);
+    for step in [1, 2] {
+        world.step(&last, step).unwrap();
+    }
+    world.end(&last, Outcome::Succeeded).unwrap();
+    assert_eq!(world.assigned("web"), [3]);
+    refused(world.end(&passing, Outcome::Expired), "ended");
+    world.roll_back("web", None).unwrap();
+    assert_eq!(world.assigned("web"), [1], "what was for a time is nothing to go back to");
+}
+
+#[test]
+fn giving_the_same_again_is_nothing_to_go_back_to() {
+    let mut world = World::new();
+    world.stand("web", "a");
+    world.stand("web", "b");
+    let passing = traffic(&mut world, 50, None);
+    abort(&mut world, Some(&passing));
+    let again = traffic(&mut world, 50, None);
+    world.roll_back("web", None).unwrap();
+    refused(world.end(&again, Outcome::Succeeded), "ended");
+    let firm = world.state.service("web").unwrap().firm.clone();
+    assert!(!world.state.service("web").unwrap().stood.contains(&firm));
+}
+
+#[test]
+fn a_way_back_that_would_only_take_back_a_part_says_so() {
+    let mut world = World::new();
+    world.stand("web", "a");
+    let edit = EditPart {
+        owner: tower_proto::v1::part_edited::Owner::Platform,
+        service: Some("web".into()),
+        file: String::new(),
+        text: Some("p".into()),
+    };
+    world.run("pat", Command::EditPart(edit)).unwrap();
+    let id = world.activate("web", 1, true);
+    world.end(&id, Outcome::Succeeded).unwrap();
+    refused(world.roll_back("web", None), "parts-in-force");
+}
+
+#[test]
 fn weights_of_what_is_not_everywhere_are_refused() {
     let mut world = World::new();
     world.upload("web", "a");

@@ -38,7 +38,8 @@ fn command(world: &World, ask: &Ask) -> (&'static str, Command) {
     let flag = |bit: u8| ask.flags & (1 << bit) != 0;
     let held = world.state.service(&service);
     let last = held.and_then(|held| held.activations.last());
-    let activation = last.map_or_else(|| format!("{service}-1"), |last| last.id().to_owned());
+    let passing = held.and_then(|held| held.stands_for_a_time()).filter(|_| flag(5));
+    let activation = passing.or(last).map_or_else(|| format!("{service}-1"), |last| last.id().to_owned());
     let step = last.map_or(0, |last| last.step);
     let ttl_ms = flag(0).then_some(5);
     let audience = ["everyone", "everyone", "zone=a", "10%"][usize::from(ask.flags >> 6)].parse().unwrap();
@@ -156,7 +157,9 @@ proptest! {
                 prop_assert!(service.published().into_iter().all(of), "{name} lacks a release");
                 prop_assert!(service.stood.len() <= 10 && service.activations.len() <= 20);
                 let older = service.activations.iter().rev().skip(1);
-                prop_assert!(older.clone().all(|record| !record.is_running() && !record.temporary));
+                prop_assert!(older.clone().all(|record| !record.is_running()));
+                let ended = service.activations.iter().filter(|record| !record.is_running());
+                prop_assert!(ended.filter(|record| record.temporary).count() <= 1, "one is in force at most");
             }
             if place == asks.len() / 2 {
                 half_way = Some((world.entries.len(), world.state.to_checkpoint()));
