@@ -4,12 +4,14 @@
 //! Everything is real: the processes as a user runs them, ZooKeeper, Envoy, traffic. Absolute figures
 //! move from machine to machine; compare runs on the same one.
 
+mod activation;
 mod beacon;
 mod endtoend;
 mod figures;
 mod load;
 mod log;
 mod mesh;
+mod registry;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
@@ -35,6 +37,12 @@ enum Scenario {
         #[arg(long, default_value_t = 200)]
         changes: usize,
     },
+    /// An activation until traffic through Envoy follows
+    Activation {
+        /// Activations at once in each run
+        #[arg(long, default_value_t = 100)]
+        activations: usize,
+    },
     /// A Beacon's memory, CPU and start, with many services
     Beacon(mesh::Size),
     /// Tower's start and memory, with many services
@@ -45,6 +53,8 @@ enum Scenario {
         #[arg(long, default_value_t = 10_000)]
         entries: u64,
     },
+    /// Tower's start, memory and answers, with many services that have documents
+    Registry(registry::Size),
     /// All of them, with their defaults
     All,
 }
@@ -57,11 +67,14 @@ async fn main() -> Result<()> {
     let mut report = figures::Report::new(options.runs);
     match &options.scenario {
         Scenario::Endtoend { changes } => endtoend::run(&mut report, *changes).await?,
+        Scenario::Activation { activations } => activation::run(&mut report, *activations).await?,
         Scenario::Beacon(size) => beacon::run(&mut report, *size).await?,
         Scenario::Load(size) => load::run(&mut report, *size).await?,
         Scenario::Log { entries } => log::run(&mut report, *entries).await?,
+        Scenario::Registry(size) => registry::run(&mut report, size).await?,
         Scenario::All => {
             endtoend::run(&mut report, 200).await?;
+            activation::run(&mut report, 100).await?;
             load::run(&mut report, size).await?;
             beacon::run(&mut report, size).await?;
             log::run(&mut report, 10_000).await?;

@@ -39,4 +39,5 @@ mod support;
 mod survival;
 mod tls;
 mod unreachable;
+mod weights;
 mod zones;
