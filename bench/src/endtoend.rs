@@ -16,7 +16,11 @@ use crate::{
 /// One delete for so many creates.
 const CREATES_PER_DELETE: usize = 10;
 
-pub(crate) async fn run(report: &mut Report, changes: usize) -> Result<()> {
+/// Runs the scenario.
+///
+/// # Errors
+/// If something does not work.
+pub async fn run(report: &mut Report, changes: usize) -> Result<()> {
     let zookeeper = ZooKeeper::start().await?;
     let registry = zookeeper.root().await?;
     let upstream = Upstream::start("bench").await?;
