@@ -17,6 +17,12 @@ use crate::{
     },
 };
 
+/// A mesh whose size is not what is measured: what a change costs does not depend on it.
+pub const USUAL: Size = Size { services: 100, endpoints: 10 };
+
+/// So many changes are enough for a figure.
+pub const CHANGES: usize = 15;
+
 /// Changes that are not counted.
 const WARM_UP: usize = 2;
 

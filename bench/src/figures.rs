@@ -33,6 +33,11 @@ impl Report {
         Self { scenario: scenario.to_owned(), runs, figures: BTreeMap::new() }
     }
 
+    /// Names the scenario.
+    pub fn name(&mut self, scenario: &str) {
+        scenario.clone_into(&mut self.scenario);
+    }
+
     /// Notes a figure of one run. Its name ends in its unit.
     pub fn note(&mut self, name: &str, value: f64) {
         self.figures.entry(name.to_owned()).or_default().push(value);
@@ -41,6 +46,11 @@ impl Report {
     /// A figure, if it was measured.
     pub fn get(&self, name: &str) -> Option<Figure> {
         self.figures.get(name).map(|values| figure(values))
+    }
+
+    /// A figure of the last run, if it was measured.
+    pub fn last(&self, name: &str) -> Option<f64> {
+        self.figures.get(name)?.last().copied()
     }
 
     /// All figures, by name.

@@ -3,13 +3,13 @@
 
 use std::{
     path::Path,
-    sync::atomic::Ordering::Relaxed,
+    sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use rustls::client::Resumption;
+use rustls::{ClientConfig, client::Resumption};
 use tempfile::TempDir;
 use tower_common::{
     clock,
@@ -47,7 +47,7 @@ pub struct Fleet {
     /// What is registered.
     pub mesh: Mesh,
     tls: Option<Secrets>,
-    _zookeeper: ZooKeeper,
+    zookeeper: ZooKeeper,
 }
 
 /// The files of both ends, with which none of them resumes a session.
@@ -55,7 +55,7 @@ pub struct Fleet {
 struct Secrets {
     folder: TempDir,
     flags: Vec<String>,
-    client: std::sync::Arc<rustls::ClientConfig>,
+    client: Arc<ClientConfig>,
 }
 
 /// A Tower, and its process.
@@ -77,7 +77,7 @@ impl Fleet {
         let zookeeper = ZooKeeper::start().await?;
         let mesh = Mesh::register(&zookeeper, size).await?;
         let tls = beacons.tls.then(Secrets::make).transpose()?;
-        Ok(Self { mesh, tls, _zookeeper: zookeeper })
+        Ok(Self { mesh, tls, zookeeper })
     }
 
     /// A Tower over it that is ready.
@@ -92,12 +92,19 @@ impl Fleet {
             "--warn-services=1000000".to_owned(),
         ]);
         flags.extend(self.tls.iter().flat_map(|tls| tls.flags.clone()));
+        // As Towers have it that stand beside each other.
+        let log = self.mesh.registry.absolute("log");
+        flags.push(format!("--event-log=zk://{}{log}", self.zookeeper.connect_string()));
         let discovery = vec![self.mesh.registry.discovery("hostport")];
         let tower = Tower::start(TowerOptions { discovery, flags, ..Default::default() }).await?;
         tower.wait_ready(LIMIT).await?;
-        let tls = self.tls.as_ref().map(|tls| tls.client.clone());
-        let target = Target { address: tower.grpc(), tls, kind: Kind::Tower };
+        let target = Target { address: tower.grpc(), tls: self.client(), kind: Kind::Tower };
         Ok(WatchedTower { tower, target })
+    }
+
+    /// What hosts have, if there is TLS.
+    pub fn client(&self) -> Option<Arc<ClientConfig>> {
+        self.tls.as_ref().map(|tls| tls.client.clone())
     }
 
     /// The folder with the files of servers, if there is TLS.
@@ -127,18 +134,30 @@ impl WatchedTower {
         swarm.until_equal(swarm.count, LIMIT).await
     }
 
+    /// Waits until it holds the whole mesh, as that is now.
+    ///
+    /// # Errors
+    /// If that takes too long.
+    pub async fn settled(&self, fleet: &Fleet) -> Result<()> {
+        self.until_metric("tower_store_resources", fleet.mesh.resources()).await
+    }
+
     /// Waits until Tower knows of exactly so many Beacons.
     ///
     /// # Errors
     /// If that takes too long.
     pub async fn until_connected(&self, count: usize) -> Result<()> {
+        self.until_metric("tower_beacons_connected", count).await
+    }
+
+    async fn until_metric(&self, name: &str, wanted: usize) -> Result<()> {
         let start = clock::monotonic();
         loop {
-            let connected = self.tower.metric("tower_beacons_connected").await?.unwrap_or(-1.0);
-            if connected == count as f64 {
+            let value = self.tower.metric(name).await?.unwrap_or(-1.0);
+            if value == wanted as f64 {
                 return Ok(());
             }
-            ensure!(start.elapsed() < LIMIT, "Tower knows of {connected} Beacons, not of {count}");
+            ensure!(start.elapsed() < LIMIT, "{name} is {value} and not {wanted}");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -155,6 +174,8 @@ pub struct Counted {
     pub messages: f64,
     /// Bytes that it received.
     pub bytes: f64,
+    /// Bytes of those messages alone.
+    pub payload: f64,
     /// Reports that it sent.
     pub reports: f64,
     /// CPU time of the swarm.
@@ -169,6 +190,7 @@ impl Counted {
             cpu: tower.cpu(),
             messages: swarm.board.messages.load(Relaxed) as f64,
             bytes: swarm.board.bytes.load(Relaxed) as f64,
+            payload: swarm.board.payload.load(Relaxed) as f64,
             reports: swarm.board.reports.load(Relaxed) as f64,
             swarm_cpu: Process::own().cpu_of_thread(crate::swarm::THREAD),
         }
@@ -181,6 +203,7 @@ impl Counted {
             cpu: self.cpu.saturating_sub(before.cpu).as_secs_f64(),
             messages: self.messages - before.messages,
             bytes: self.bytes - before.bytes,
+            payload: self.payload - before.payload,
             reports: self.reports - before.reports,
             swarm_cpu: self.swarm_cpu.saturating_sub(before.swarm_cpu).as_secs_f64(),
         }
@@ -195,6 +218,7 @@ pub struct Span {
     pub cpu: f64,
     pub messages: f64,
     pub bytes: f64,
+    pub payload: f64,
     pub reports: f64,
     pub swarm_cpu: f64,
 }
@@ -205,6 +229,7 @@ impl std::ops::AddAssign for Span {
         self.cpu += more.cpu;
         self.messages += more.messages;
         self.bytes += more.bytes;
+        self.payload += more.payload;
         self.reports += more.reports;
         self.swarm_cpu += more.swarm_cpu;
     }

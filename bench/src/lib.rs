@@ -4,9 +4,13 @@
 //! - [`fleet`], [`mesh`]: what they are connected to, and what changes there
 //! - [`floor`]: what must be paid by anybody
 //! - [`figures`], [`machine`]: what was measured, and on what
+//! - [`all`], [`document`], [`svg`]: all scenarios, as a page
 //! - the rest: a scenario each
 
+pub mod all;
 pub mod beacon;
+pub mod churn;
+pub mod document;
 pub mod endtoend;
 pub mod fanout;
 pub mod figures;
@@ -16,4 +20,8 @@ pub mod load;
 pub mod log;
 pub mod machine;
 pub mod mesh;
+pub mod slow;
+pub mod soak;
+pub mod storm;
+pub mod svg;
 pub mod swarm;

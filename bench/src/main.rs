@@ -4,9 +4,20 @@
 //! Everything is real: the processes as a user runs them, ZooKeeper, Envoy, traffic; only Beacons by the
 //! thousand are simulated. Absolute figures move from machine to machine; compare runs on the same one.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
-use tower_bench::{beacon, endtoend, fanout, figures::Report, fleet::Beacons, floor, load, log, mesh::Size};
+use tower_bench::{
+    all, beacon,
+    churn::{self, Rate},
+    endtoend, fanout,
+    figures::Report,
+    fleet::Beacons,
+    floor, load, log,
+    mesh::Size,
+    slow, soak, storm,
+};
 
 /// Benchmarks of Tower and Beacon.
 #[derive(Debug, Parser)]
@@ -27,15 +38,58 @@ enum Scenario {
     Fanout {
         #[command(flatten)]
         beacons: Beacons,
-        /// Services
-        #[arg(long, default_value_t = 100)]
-        services: usize,
-        /// Endpoints of each
-        #[arg(long, default_value_t = 10)]
-        endpoints: usize,
+        #[command(flatten)]
+        mesh: SmallMesh,
         /// Changes in each run
         #[arg(long, default_value_t = 15)]
         changes: usize,
+    },
+    /// Endpoints come and go all the time, at a rate
+    Churn {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: SmallMesh,
+        #[command(flatten)]
+        rate: Rate,
+    },
+    /// All Beacons come back at once
+    Storm {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: Size,
+    },
+    /// Some Beacons stop reading while much changes
+    Slow {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: SmallMesh,
+        /// How many stop
+        #[arg(long, default_value_t = 500)]
+        stopped: usize,
+        #[command(flatten)]
+        rate: Rate,
+    },
+    /// The fan-out, and the storm beside bare handshakes, with mutual TLS
+    Tls {
+        /// Beacons
+        #[arg(long, default_value_t = 1000)]
+        beacons: usize,
+    },
+    /// A steady life for a while: memory is flat
+    Soak {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: SmallMesh,
+        /// Endpoints that come or go, each second
+        #[arg(long, default_value_t = 100)]
+        rate: u32,
+        /// How long, in each run
+        #[arg(long, default_value_t = 3600)]
+        seconds: u32,
     },
     /// A registration in ZooKeeper until traffic through Envoy follows
     Endtoend {
@@ -53,59 +107,90 @@ enum Scenario {
         #[arg(long, default_value_t = 10_000)]
         entries: u64,
     },
-    /// All of them, with their defaults
-    All,
+    /// A short form of all of them
+    All {
+        /// Write tables and curves to this file, and the curves beside it
+        #[arg(long)]
+        document: Option<PathBuf>,
+        /// Beacons, at most
+        #[arg(long, default_value_t = 8000)]
+        beacons: usize,
+    },
     /// What scenarios compare with; started by them
     #[command(hide = true)]
     Floor(floor::Options),
+}
+
+/// A mesh whose size is not what is measured.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct SmallMesh {
+    /// Services
+    #[arg(long, default_value_t = 100)]
+    services: usize,
+    /// Endpoints of each
+    #[arg(long, default_value_t = 10)]
+    endpoints: usize,
+}
+
+impl SmallMesh {
+    fn size(self) -> Size {
+        Size { services: self.services, endpoints: self.endpoints }
+    }
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let options = Options::parse();
     ensure!(options.runs > 0, "--runs must be at least 1");
-    let size = Size::default();
-    let new = |scenario: &str| Report::new(scenario, options.runs);
-    let mut reports = Vec::new();
-    match &options.scenario {
-        Scenario::Fanout { beacons, services, endpoints, changes } => {
-            let mut report = new("fanout");
-            let size = Size { services: *services, endpoints: *endpoints };
-            fanout::run(&mut report, *beacons, size, *changes).await?;
-            reports.push(report);
+    let mut report = Report::new("", options.runs);
+    match options.scenario {
+        Scenario::Fanout { beacons, mesh, changes } => {
+            report.name("fanout");
+            fanout::run(&mut report, beacons, mesh.size(), changes).await?;
+        }
+        Scenario::Churn { beacons, mesh, rate } => {
+            report.name("churn");
+            churn::run(&mut report, beacons, mesh.size(), rate).await?;
+        }
+        Scenario::Storm { beacons, mesh } => {
+            report.name("storm");
+            storm::run(&mut report, beacons, mesh).await?;
+        }
+        Scenario::Slow { beacons, mesh, stopped, rate } => {
+            report.name("slow");
+            slow::run(&mut report, beacons, mesh.size(), stopped, rate).await?;
+        }
+        Scenario::Tls { beacons } => {
+            report.name("tls");
+            let beacons = Beacons { beacons, tls: true };
+            fanout::run(&mut report, beacons, fanout::USUAL, fanout::CHANGES).await?;
+            storm::run(&mut report, beacons, Size::default()).await?;
+        }
+        Scenario::Soak { beacons, mesh, rate, seconds } => {
+            report.name("soak");
+            soak::run(&mut report, beacons, mesh.size(), Rate { rate, seconds }).await?;
         }
         Scenario::Endtoend { changes } => {
-            let mut report = new("endtoend");
-            endtoend::run(&mut report, *changes).await?;
-            reports.push(report);
+            report.name("endtoend");
+            endtoend::run(&mut report, changes).await?;
         }
         Scenario::Beacon(size) => {
-            let mut report = new("beacon");
-            beacon::run(&mut report, *size).await?;
-            reports.push(report);
+            report.name("beacon");
+            beacon::run(&mut report, size).await?;
         }
         Scenario::Load(size) => {
-            let mut report = new("load");
-            load::run(&mut report, *size).await?;
-            reports.push(report);
+            report.name("load");
+            load::run(&mut report, size).await?;
         }
         Scenario::Log { entries } => {
-            let mut report = new("log");
-            log::run(&mut report, *entries).await?;
-            reports.push(report);
+            report.name("log");
+            log::run(&mut report, entries).await?;
         }
-        Scenario::All => {
-            let mut report = new("all");
-            endtoend::run(&mut report, 200).await?;
-            load::run(&mut report, size).await?;
-            beacon::run(&mut report, size).await?;
-            log::run(&mut report, 10_000).await?;
-            reports.push(report);
+        Scenario::All { document, beacons } => {
+            return all::run(options.runs, beacons, options.json, document.as_deref()).await;
         }
-        Scenario::Floor(options) => floor::run(options).await?,
+        Scenario::Floor(options) => return floor::run(&options).await,
     }
-    for report in reports {
-        report.print(options.json);
-    }
+    report.print(options.json);
     Ok(())
 }

@@ -1,6 +1,9 @@
 //! A mesh of many services, registered in a real ZooKeeper.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::Duration,
+};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -39,6 +42,8 @@ pub struct Mesh {
     /// How large it was made.
     pub size: Size,
     client: Client,
+    /// Endpoints that are registered.
+    endpoints: AtomicUsize,
 }
 
 impl Mesh {
@@ -49,7 +54,8 @@ impl Mesh {
     pub async fn register(zookeeper: &ZooKeeper, size: Size) -> Result<Self> {
         let registry = register(zookeeper, size).await?;
         let client = Client::connect(&zookeeper.connect_string()).await?;
-        Ok(Self { registry, size, client })
+        let endpoints = AtomicUsize::new(size.services * size.endpoints);
+        Ok(Self { registry, size, client, endpoints })
     }
 
     /// Registers one more endpoint of a service.
@@ -62,6 +68,7 @@ impl Mesh {
             .create(&path, b"", &PERSISTENT)
             .await
             .with_context(|| format!("{path} is not created"))?;
+        self.endpoints.fetch_add(1, Relaxed);
         Ok(())
     }
 
@@ -71,7 +78,14 @@ impl Mesh {
     /// If ZooKeeper refuses.
     pub async fn remove(&self, service: usize, address: &str) -> Result<()> {
         let path = self.registry.absolute(&format!("{}/{address}", folder(service % self.size.services)));
-        self.client.delete(&path, None).await.with_context(|| format!("{path} is not deleted"))
+        self.client.delete(&path, None).await.with_context(|| format!("{path} is not deleted"))?;
+        self.endpoints.fetch_sub(1, Relaxed);
+        Ok(())
+    }
+
+    /// How many resources a Tower holds that has read it: each service, and each endpoint.
+    pub fn resources(&self) -> usize {
+        self.size.services + self.endpoints.load(Relaxed)
     }
 
     /// Adds one endpoint in so many, each to a service of its own as far as there are enough. `round` makes

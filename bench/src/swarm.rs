@@ -9,8 +9,7 @@
 //! - [`state`]: what is held, kept once
 //! - [`beacon`]: one Beacon's protocol
 //! - [`marks`]: when a change came to whom
-//! - [`board`]: counters
-//! - `run`: the thread
+//! - [`board`], `run`: counters, and the thread
 
 pub mod beacon;
 pub mod board;

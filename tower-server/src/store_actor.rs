@@ -1,14 +1,16 @@
-//! The only writer of the store: applies transactions, gives each a revision, encodes it once, and
-//! appends it to the frame log. Heartbeats come from here too, so that a stuck store is a silent Tower.
+//! The only writer of the store: applies transactions, gives each a revision, encodes it once, alone or with
+//! others that come at the same time, and appends it to the frame log. Heartbeats come from here too, so that a stuck store is a silent Tower.
 
 mod catch_up;
 mod core;
+mod flushes;
 mod journal;
 mod listing;
 
 use std::{sync::Arc, time::Duration};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
+use bytes::Bytes;
 use tower_common::{
     clock,
     served::Served,
@@ -17,12 +19,12 @@ use tower_common::{
 use tower_proto::v1;
 use tracing::warn;
 
-use self::catch_up::Way;
 pub use self::{
     catch_up::Ask,
     core::{StoreCore, StoreSummary},
     listing::{ServiceCounts, ServiceSummary},
 };
+use self::{catch_up::Way, flushes::Flushes};
 use crate::{
     fanout::{
         frame,
@@ -87,6 +89,9 @@ pub struct StoreActor {
     core: StoreCore,
     log: Arc<FrameLog>,
     starts: StartCache,
+    flushes: Flushes,
+    /// Whether a flush has been put off.
+    put_off: bool,
     metrics: StoreMetrics,
     warn_services: usize,
     /// Whether more services are served than is good, and the log says so.
@@ -103,7 +108,30 @@ impl StoreActor {
         metrics: StoreMetrics,
     ) -> Self {
         let core = StoreCore::serving(scope, served);
-        Self { core, starts: StartCache::new(log.clone()), log, metrics, warn_services, warned: false }
+        Self {
+            core,
+            starts: StartCache::new(log.clone()),
+            flushes: Flushes::new(clock::monotonic()),
+            put_off: false,
+            log,
+            metrics,
+            warn_services,
+            warned: false,
+        }
+    }
+
+    /// Sends what has been put off: the log is at the store's revision then.
+    fn flush(&mut self) {
+        if self.flushes.sent() < self.core.revision() {
+            self.append(self.core.flush(self.flushes.sent()));
+        }
+    }
+
+    /// Appends what brings readers to the store's revision.
+    fn append(&mut self, frames: Vec<Bytes>) {
+        self.metrics.frame_bytes.inc_by(frames.iter().map(|frame| frame.len() as u64).sum());
+        self.log.append(frames, self.core.revision());
+        self.flushes.flushed(self.core.revision(), self.log.readers(), clock::monotonic());
     }
 
     /// A start from this state, made now or a little earlier.
@@ -142,6 +170,7 @@ impl Actor for StoreActor {
     fn started(&mut self, context: &mut Self::Context) {
         context.set_mailbox_capacity(MAILBOX);
         context.run_interval(HEARTBEAT_INTERVAL, |actor, _| {
+            actor.flush();
             actor.log.append(vec![actor.core.heartbeat()], actor.core.revision());
             actor.measure();
             actor.count_services();
@@ -152,11 +181,24 @@ impl Actor for StoreActor {
 impl Handler<Publish> for StoreActor {
     type Result = ();
 
-    fn handle(&mut self, Publish(transaction): Publish, _: &mut Self::Context) {
-        if let Some(frames) = self.core.apply(transaction, clock::monotonic()) {
+    fn handle(&mut self, Publish(transaction): Publish, context: &mut Self::Context) {
+        let loads = self.core.loads(&transaction);
+        if loads {
+            self.flush();
+        }
+        let waiting = self.flushes.sent() < self.core.revision();
+        if let Some(applied) = self.core.take(transaction, clock::monotonic()) {
             self.metrics.transactions.inc();
-            self.metrics.frame_bytes.inc_by(frames.iter().map(|frame| frame.len() as u64).sum());
-            self.log.append(frames, self.core.revision());
+            let wait = self.flushes.wait(clock::monotonic());
+            if loads || (wait.is_zero() && !waiting) {
+                self.append(self.core.frames(applied));
+            } else if !self.put_off {
+                self.put_off = true;
+                context.run_later(wait, |actor, _| {
+                    actor.put_off = false;
+                    actor.flush();
+                });
+            }
         }
         self.measure();
     }
@@ -166,6 +208,7 @@ impl Handler<GetStart> for StoreActor {
     type Result = actix::MessageResult<GetStart>;
 
     fn handle(&mut self, GetStart(ask): GetStart, _: &mut Self::Context) -> Self::Result {
+        self.flush();
         let start = match self.core.way(&ask) {
             Way::There => Arc::new(Start { frames: self.core.nothing_new(), next: Some(self.here()) }),
             Way::From(from) => self.start(from, 0),
@@ -183,6 +226,7 @@ impl Handler<GetBuckets> for StoreActor {
     type Result = actix::MessageResult<GetBuckets>;
 
     fn handle(&mut self, message: GetBuckets, _: &mut Self::Context) -> Self::Result {
+        self.flush();
         actix::MessageResult(self.start(StartFrom::Buckets(message.buckets.sums), message.at_least))
     }
 }
@@ -216,5 +260,38 @@ impl Handler<ListEndpoints> for StoreActor {
 
     fn handle(&mut self, message: ListEndpoints, _: &mut Self::Context) -> Self::Result {
         self.core.endpoints(&message.service)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_common::resource::{Origin, Resource, ResourceKey};
+
+    use super::*;
+    use crate::fanout::log::Limits;
+
+    fn publish(name: &str) -> Publish {
+        let key = ResourceKey::new("", v1::Kind::Endpoint, "web", name);
+        let origin = Origin { source: "zk".into(), index: 1 };
+        let upserts = vec![Resource::new(key, origin, Bytes::new())];
+        Publish(Transaction { upserts, ..Default::default() })
+    }
+
+    #[actix::test]
+    async fn a_start_goes_on_where_the_log_ends_although_changes_wait() {
+        let log = FrameLog::new(Limits::default());
+        // So many that changes wait as long as they may.
+        let readers: Vec<_> = (0..10_000).map(|_| log.reader()).collect();
+        let of_actor = log.clone();
+        let store = StoreActor::new("", Served::All, 1000, of_actor, StoreMetrics::default()).start();
+        for name in ["a", "b", "c", "d"] {
+            store.send(publish(name)).await.unwrap();
+        }
+        let ask = Ask { revision: Some(1), ..Default::default() };
+        let start = store.send(GetStart(ask)).await.unwrap();
+        assert_eq!(start.next, Some(Cursor { place: log.end(), revision: 4 }));
+        // The first did not wait for others; what waited became one.
+        assert_eq!(log.end(), 2);
+        drop(readers);
     }
 }

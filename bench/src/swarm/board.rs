@@ -24,6 +24,8 @@ pub struct Board {
     pub messages: AtomicU64,
     /// Bytes that were received, as the swarm reads them: with TLS, what was in it.
     pub bytes: AtomicU64,
+    /// Bytes of those messages alone, without what HTTP/2 and gRPC add.
+    pub payload: AtomicU64,
     /// Reports that were sent.
     pub reports: AtomicU64,
     /// Connections that ended without having been asked to.

@@ -346,6 +346,7 @@ impl Shared {
         bytes: &[u8],
     ) -> Result<(Vec<u8>, Option<Duration>), String> {
         self.board.messages.fetch_add(1, Relaxed);
+        self.board.payload.fetch_add(bytes.len() as u64, Relaxed);
         let message = self.contents.message(bytes, &self.marks)?;
         if kind == Kind::Floor {
             self.marks.note(&[self.floor], true);
@@ -354,7 +355,7 @@ impl Shared {
         let outcome = beacon.hear(&message, &mut self.contents)?;
         self.board.deliveries.fetch_add(u64::from(outcome.applied), Relaxed);
         if !message.marks.is_empty() {
-            let each = message.marks.len() < MANY_MARKS || number % SAMPLE == 0;
+            let each = message.marks.len() < MANY_MARKS || number.is_multiple_of(SAMPLE);
             self.marks.note(&message.marks, each);
             if number == 0 {
                 let mut marked = self.board.marked.lock().unwrap_or_else(PoisonError::into_inner);
