@@ -91,15 +91,22 @@ async fn measure(
     report.note("p50_ms", quantile(&times, 0.5));
     report.note("p99_ms", quantile(&times, 0.99));
     report.note("last_ms", quantile(&sorted(lasts), 0.5));
-    let cost = delivering.cpu * 1e6 / delivering.messages;
+    let (cost, of_report) = costs(delivering, between);
     report.note("cpu_us_per_delivery", cost);
     report.note("wire_bytes_per_delivery", delivering.bytes / delivering.messages);
     report.note("swarm_cpu_us_per_delivery", delivering.swarm_cpu * 1e6 / delivering.messages);
-    // Heartbeats are deliveries, too.
-    let reports = between.cpu * 1e6 - between.messages * cost;
-    report.note("cpu_us_per_report", reports / (between.reports + delivering.reports));
+    report.note("cpu_us_per_report", of_report);
     report.note("bytes_per_stream_after", (process.resident() - before) / count as f64);
     Ok((cost, swarm.board.marked()))
+}
+
+/// What a delivery cost, and what a report, in microseconds. There are both of both in both: heartbeats are
+/// deliveries, too, and Beacons report while others are yet to be delivered to.
+fn costs(delivering: Span, between: Span) -> (f64, f64) {
+    let determinant = delivering.messages * between.reports - between.messages * delivering.reports;
+    let delivery = (delivering.cpu * between.reports - between.cpu * delivering.reports) / determinant;
+    let report = (delivering.messages * between.cpu - between.messages * delivering.cpu) / determinant;
+    (delivery * 1e6, report * 1e6)
 }
 
 /// The same bytes, written to as many sockets. Returns what a delivery cost, in microseconds.
@@ -133,4 +140,21 @@ async fn floor(report: &mut Report, swarm: &Swarm, message: &[u8], changes: usiz
     report.note("floor_last_ms", quantile(&sorted(lasts), 0.5));
     report.note("floor_cpu_us_per_delivery", cost);
     Ok(cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_deliveries_and_what_reports_cost_is_told_apart() {
+        let span = |messages: f64, reports: f64| Span {
+            messages,
+            reports,
+            cpu: (messages * 12.0 + reports * 10.0) / 1e6,
+            ..Span::default()
+        };
+        let (delivery, report) = costs(span(8000.0, 700.0), span(1500.0, 7300.0));
+        assert!((delivery - 12.0).abs() < 1e-6 && (report - 10.0).abs() < 1e-6, "{delivery} {report}");
+    }
 }
