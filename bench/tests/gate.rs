@@ -208,7 +208,7 @@ fn a_delivery_allocates_little() {
     let counted = allocation_counter::measure(|| deliver(ROUNDS));
     let deliveries = (STREAMS * ROUNDS) as f64;
     let (count, bytes) = (counted.count_total as f64 / deliveries, counted.bytes_total as f64 / deliveries);
-    println!("{count:.2} allocations and {bytes:.0} bytes for each delivery");
+    eprintln!("{count:.2} allocations and {bytes:.0} bytes for each delivery");
     assert!(count < ALLOCATIONS, "{count:.2} allocations for each delivery, not below {ALLOCATIONS}");
     assert!(bytes < ALLOCATED_BYTES, "{bytes:.0} bytes for each delivery, not below {ALLOCATED_BYTES}");
     assert!(counted.bytes_current < 64 << 10, "{} bytes stay allocated", counted.bytes_current);
@@ -223,11 +223,11 @@ fn a_change_is_few_bytes_whatever_the_size_of_the_store() {
         frames.iter().map(|frame| packed(frame).len()).sum::<usize>()
     };
     let (small, large) = (bytes(1, 1), bytes(20_000, 1));
-    println!("{small} bytes of one endpoint, {large} in a large store");
+    eprintln!("{small} bytes of one endpoint, {large} in a large store");
     assert!(large < BYTES_OF_ONE, "{large} bytes, not below {BYTES_OF_ONE}");
     // Numbers have more digits there.
     assert!(large <= small + 8, "{small} bytes in a small store, and {large} in a large one");
     let each = bytes(1000, 1000) as f64 / 1000.0;
-    println!("{each:.1} bytes of each of many");
+    eprintln!("{each:.1} bytes of each of many");
     assert!(each < BYTES_OF_EACH, "{each:.1} bytes of each of many, not below {BYTES_OF_EACH}");
 }
