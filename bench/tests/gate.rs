@@ -40,12 +40,12 @@ const STREAMS: usize = 100;
 const ROUNDS: usize = 20;
 
 /// Allocations for each delivery of a small change to a stream, over all layers, and what is allocated.
-const ALLOCATIONS: f64 = 4.0;
-const ALLOCATED_BYTES: f64 = 600.0;
+const ALLOCATIONS: f64 = 1.7;
+const ALLOCATED_BYTES: f64 = 235.0;
 
 /// Bytes of one endpoint that comes, on the wire, and of each of a thousand that come together.
-const BYTES_OF_ONE: usize = 320;
-const BYTES_OF_EACH: f64 = 40.0;
+const BYTES_OF_ONE: usize = 150;
+const BYTES_OF_EACH: f64 = 26.5;
 
 /// A store that all streams start from, and the log that they follow.
 struct Tower {
