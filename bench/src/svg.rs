@@ -129,7 +129,7 @@ mod tests {
         let series = vec![("a < b".to_owned(), vec![(0.0, 1.0), (10.0, 5.0)])];
         let svg = Chart { title: "t".into(), x: "x".into(), y: "y".into(), series }.svg();
         // The last point is in the upper right corner.
-        assert!(svg.contains("points=\"64.0,250.4 616.0,40.0\""), "{svg}");
+        assert!(svg.contains("points=\"64.0,257.6 616.0,40.0\""), "{svg}");
         assert!(svg.contains("a &lt; b"), "{svg}");
     }
 }
