@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The service that is activated.
-pub(crate) const SERVICE: &str = "bench";
+pub const SERVICE: &str = "bench";
 
 /// The header by which an answer shows its release.
 const HEADER: &str = "x-bench-release";
@@ -29,7 +29,7 @@ const HEADER: &str = "x-bench-release";
 const IN_STEPS: usize = 3;
 
 /// Measures `activations` at once, and a few in steps, in each run.
-pub(crate) async fn run(report: &mut Report, activations: usize) -> Result<()> {
+pub async fn run(report: &mut Report, activations: usize) -> Result<()> {
     let files = EndpointFiles::new()?;
     let upstream = Upstream::start("bench").await?;
     files.write(SERVICE, &[upstream.address().into()])?;
@@ -50,17 +50,17 @@ pub(crate) async fn run(report: &mut Report, activations: usize) -> Result<()> {
 
 /// A Tower, and a caller through an Envoy that it serves. The service [`SERVICE`] has an upstream.
 #[derive(Debug)]
-pub(crate) struct Subject<'a> {
-    pub(crate) tower: &'a Tower,
-    pub(crate) caller: Caller<'a>,
+pub struct Subject<'a> {
+    pub tower: &'a Tower,
+    pub caller: Caller<'a>,
     /// What the next release says.
-    pub(crate) next: usize,
+    pub next: usize,
 }
 
 impl Subject<'_> {
     /// Measures so many activations, one after the other, each of a new version; `how` is what is said of each
     /// besides the version.
-    pub(crate) async fn measure(
+    pub async fn measure(
         &mut self,
         report: &mut Report,
         name: &str,
@@ -132,7 +132,7 @@ spec:
 }
 
 /// Notes the middle, and the slow end, of durations in milliseconds.
-pub(crate) fn note(report: &mut Report, name: &str, values: Vec<f64>) -> Result<()> {
+pub fn note(report: &mut Report, name: &str, values: Vec<f64>) -> Result<()> {
     let values = sorted(values);
     let most = *values.last().context("nothing was measured")?;
     report.note(&format!("{name}_p50_ms"), quantile(&values, 0.5));

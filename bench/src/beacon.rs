@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long CPU is measured.
-const WINDOW: Duration = Duration::from_secs(20);
+const WINDOW: Duration = Duration::from_secs(12);
 
 /// What the snapshot and the Envoy need to settle after a start.
 const SETTLE: Duration = Duration::from_secs(8);
@@ -22,7 +22,11 @@ const SETTLE: Duration = Duration::from_secs(8);
 /// Registrations come or go this often.
 const CHANGES_PER_SECOND: u32 = 10;
 
-pub(crate) async fn run(report: &mut Report, size: Size) -> Result<()> {
+/// Runs the scenario.
+///
+/// # Errors
+/// If something does not work.
+pub async fn run(report: &mut Report, size: Size) -> Result<()> {
     let zookeeper = ZooKeeper::start().await?;
     let registry = register(&zookeeper, size).await?;
     let options = TowerOptions { discovery: vec![registry.discovery("hostport")], ..Default::default() };

@@ -9,7 +9,11 @@ use crate::{
     mesh::{Size, register, until},
 };
 
-pub(crate) async fn run(report: &mut Report, size: Size) -> Result<()> {
+/// Runs the scenario.
+///
+/// # Errors
+/// If something does not work.
+pub async fn run(report: &mut Report, size: Size) -> Result<()> {
     let zookeeper = ZooKeeper::start().await?;
     let registry = register(&zookeeper, size).await?;
     for _ in 0..report.runs {

@@ -12,7 +12,7 @@ use crate::figures::{Report, millis};
 
 /// Appends `entries` to a new log of each kind, and reads them. The ensemble is a server that does not sync
 /// its disk; the embedded log does.
-pub(crate) async fn run(report: &mut Report, entries: u64) -> Result<()> {
+pub async fn run(report: &mut Report, entries: u64) -> Result<()> {
     let zookeeper = ZooKeeper::start().await?;
     let registry = zookeeper.root().await?;
     for run in 0..report.runs {

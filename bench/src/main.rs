@@ -1,20 +1,24 @@
 //! Benchmarks: each scenario is a sub-command, prints what it measured, and with `--json` ends in one
 //! JSON object.
 //!
-//! Everything is real: the processes as a user runs them, ZooKeeper, Envoy, traffic. Absolute figures
-//! move from machine to machine; compare runs on the same one.
+//! Everything is real: the processes as a user runs them, ZooKeeper, Envoy, traffic; only Beacons by the
+//! thousand are simulated. Absolute figures move from machine to machine; compare runs on the same one.
 
-mod activation;
-mod beacon;
-mod endtoend;
-mod figures;
-mod load;
-mod log;
-mod mesh;
-mod registry;
+use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
+use tower_bench::{
+    activation, all, beacon,
+    churn::{self, Rate},
+    endtoend, fanout,
+    figures::Report,
+    fleet::Beacons,
+    floor, load, log,
+    mesh::Size,
+    registry, slow, soak,
+    storm::{self, Storms},
+};
 
 /// Benchmarks of Tower and Beacon.
 #[derive(Debug, Parser)]
@@ -31,11 +35,71 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Scenario {
-    /// A registration in ZooKeeper until traffic through Envoy follows
+    /// One endpoint comes: until each of many Beacons has it, and what that costs Tower
+    Fanout {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: SmallMesh,
+        /// Changes in each run
+        #[arg(long, default_value_t = 15)]
+        changes: usize,
+    },
+    /// Endpoints come and go all the time, at a rate
+    Churn {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: SmallMesh,
+        #[command(flatten)]
+        rate: Rate,
+    },
+    /// All Beacons come back at once
+    Storm {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: Size,
+    },
+    /// Some Beacons stop reading while much changes
+    Slow {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: SmallMesh,
+        /// How many stop
+        #[arg(long, default_value_t = 500)]
+        stopped: usize,
+        #[command(flatten)]
+        rate: Rate,
+    },
+    /// The fan-out, and the storm beside bare handshakes, with mutual TLS
+    Tls {
+        /// Beacons
+        #[arg(long, default_value_t = 1000)]
+        beacons: usize,
+    },
+    /// A steady life for a while: memory is flat
+    Soak {
+        #[command(flatten)]
+        beacons: Beacons,
+        #[command(flatten)]
+        mesh: SmallMesh,
+        /// Endpoints that come or go, each second
+        #[arg(long, default_value_t = 100)]
+        rate: u32,
+        /// How long, in each run
+        #[arg(long, default_value_t = 3600)]
+        seconds: u32,
+    },
+    /// A registration in ZooKeeper until all Beacons have it, and traffic through Envoy follows
     Endtoend {
         /// Registrations in each run
         #[arg(long, default_value_t = 200)]
         changes: usize,
+        /// Simulated Beacons beside the one with the Envoy
+        #[arg(long, default_value_t = 1000)]
+        beacons: usize,
     },
     /// An activation until traffic through Envoy follows
     Activation {
@@ -44,9 +108,9 @@ enum Scenario {
         activations: usize,
     },
     /// A Beacon's memory, CPU and start, with many services
-    Beacon(mesh::Size),
+    Beacon(Size),
     /// Tower's start and memory, with many services
-    Load(mesh::Size),
+    Load(Size),
     /// Appending to the event log, embedded and in ZooKeeper, and reading it
     Log {
         /// Entries in each run
@@ -55,30 +119,97 @@ enum Scenario {
     },
     /// Tower's start, memory and answers, with many services that have documents
     Registry(registry::Size),
-    /// All of them, with their defaults
-    All,
+    /// A short form of all of them
+    All {
+        /// Write tables and curves to this file, and the curves beside it
+        #[arg(long)]
+        document: Option<PathBuf>,
+        /// Beacons, at most
+        #[arg(long, default_value_t = 16_000)]
+        beacons: usize,
+    },
+    /// What scenarios compare with; started by them
+    #[command(hide = true)]
+    Floor(floor::Options),
+}
+
+/// A mesh whose size is not what is measured.
+#[derive(Debug, Clone, Copy, clap::Args)]
+struct SmallMesh {
+    /// Services
+    #[arg(long, default_value_t = 100)]
+    services: usize,
+    /// Endpoints of each
+    #[arg(long, default_value_t = 10)]
+    endpoints: usize,
+}
+
+impl SmallMesh {
+    fn size(self) -> Size {
+        Size { services: self.services, endpoints: self.endpoints }
+    }
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let options = Options::parse();
     ensure!(options.runs > 0, "--runs must be at least 1");
-    let size = mesh::Size::default();
-    let mut report = figures::Report::new(options.runs);
-    match &options.scenario {
-        Scenario::Endtoend { changes } => endtoend::run(&mut report, *changes).await?,
-        Scenario::Activation { activations } => activation::run(&mut report, *activations).await?,
-        Scenario::Beacon(size) => beacon::run(&mut report, *size).await?,
-        Scenario::Load(size) => load::run(&mut report, *size).await?,
-        Scenario::Log { entries } => log::run(&mut report, *entries).await?,
-        Scenario::Registry(size) => registry::run(&mut report, size).await?,
-        Scenario::All => {
-            endtoend::run(&mut report, 200).await?;
-            activation::run(&mut report, 100).await?;
-            load::run(&mut report, size).await?;
-            beacon::run(&mut report, size).await?;
-            log::run(&mut report, 10_000).await?;
+    let mut report = Report::new("", options.runs);
+    match options.scenario {
+        Scenario::Fanout { beacons, mesh, changes } => {
+            report.name("fanout");
+            fanout::run(&mut report, beacons, mesh.size(), changes).await?;
         }
+        Scenario::Churn { beacons, mesh, rate } => {
+            report.name("churn");
+            churn::run(&mut report, beacons, mesh.size(), rate).await?;
+        }
+        Scenario::Storm { beacons, mesh } => {
+            report.name("storm");
+            storm::run(&mut report, beacons, mesh, Storms::All).await?;
+        }
+        Scenario::Slow { beacons, mesh, stopped, rate } => {
+            report.name("slow");
+            slow::run(&mut report, beacons, mesh.size(), stopped, rate).await?;
+        }
+        Scenario::Tls { beacons } => {
+            report.name("tls");
+            let beacons = Beacons { beacons, tls: true };
+            fanout::run(&mut report, beacons, fanout::USUAL, fanout::CHANGES).await?;
+            storm::run(&mut report, beacons, Size::default(), Storms::All).await?;
+        }
+        Scenario::Soak { beacons, mesh, rate, seconds } => {
+            report.name("soak");
+            soak::run(&mut report, beacons, mesh.size(), Rate { rate, seconds }).await?;
+        }
+        Scenario::Endtoend { changes, beacons } => {
+            report.name("endtoend");
+            endtoend::run(&mut report, changes, beacons).await?;
+        }
+        Scenario::Beacon(size) => {
+            report.name("beacon");
+            beacon::run(&mut report, size).await?;
+        }
+        Scenario::Load(size) => {
+            report.name("load");
+            load::run(&mut report, size).await?;
+        }
+        Scenario::Log { entries } => {
+            report.name("log");
+            log::run(&mut report, entries).await?;
+        }
+        Scenario::Activation { activations } => {
+            report.name("activation");
+            activation::run(&mut report, activations).await?;
+        }
+        Scenario::Registry(size) => {
+            report.name("registry");
+            registry::run(&mut report, &size).await?;
+        }
+        Scenario::All { document, beacons } => {
+            return all::run(options.runs, beacons, options.json, document.as_deref()).await;
+        }
+        Scenario::Floor(options) => return floor::run(&options).await,
     }
     report.print(options.json);
     Ok(())

@@ -30,23 +30,23 @@ const ACTIVATIONS: usize = 50;
 
 /// How many services there are, and where.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct Size {
+pub struct Size {
     /// Services
     #[arg(long, default_value_t = 10_000)]
-    pub(crate) services: usize,
+    pub services: usize,
     /// Versions of each, all of which were activated one after the other
     #[arg(long, default_value_t = 3)]
-    pub(crate) versions: usize,
+    pub versions: usize,
     /// Endpoints of each
     #[arg(long, default_value_t = 3)]
-    pub(crate) endpoints: usize,
+    pub endpoints: usize,
     /// A folder in which the log is made once and kept for further runs; a temporary one if not given
     #[arg(long)]
-    pub(crate) keep: Option<PathBuf>,
+    pub keep: Option<PathBuf>,
 }
 
 /// Measures all of it in each run.
-pub(crate) async fn run(report: &mut Report, size: &Size) -> Result<()> {
+pub async fn run(report: &mut Report, size: &Size) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let filled = size.keep.clone().unwrap_or_else(|| folder.path().to_owned());
     let start = clock::monotonic();

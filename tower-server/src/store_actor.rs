@@ -1,14 +1,20 @@
-//! The only writer of the store: applies transactions, gives each a revision, encodes it once, and
-//! appends it to the frame log. Heartbeats come from here too, so that a stuck store is a silent Tower.
+//! The only writer of the store: applies transactions, gives each a revision, encodes it once, alone or with
+//! others that come at the same time, and appends it to the frame log. Heartbeats come from here too, so that a
+//! stuck store is a silent Tower.
 
 mod catch_up;
 mod core;
+mod flushes;
 mod journal;
 mod listing;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
+use bytes::Bytes;
 use tower_common::{
     clock,
     served::Served,
@@ -17,14 +23,15 @@ use tower_common::{
 use tower_proto::v1;
 use tracing::warn;
 
-use self::catch_up::Way;
 pub use self::{
     catch_up::Ask,
     core::{StoreCore, StoreSummary},
     listing::{ServiceCounts, ServiceSummary},
 };
+use self::{catch_up::Way, flushes::Flushes};
 use crate::{
     fanout::{
+        arrivals::Arrivals,
         frame,
         log::{Cursor, FrameLog},
         start::{Start, StartCache, StartFrom},
@@ -87,6 +94,12 @@ pub struct StoreActor {
     core: StoreCore,
     log: Arc<FrameLog>,
     starts: StartCache,
+    flushes: Flushes,
+    /// Whether a flush has been put off.
+    put_off: bool,
+    /// Since when a heartbeat is due, if one is.
+    beat: Option<Instant>,
+    arrivals: Arc<Arrivals>,
     metrics: StoreMetrics,
     warn_services: usize,
     /// Whether more services are served than is good, and the log says so.
@@ -101,9 +114,57 @@ impl StoreActor {
         warn_services: usize,
         log: Arc<FrameLog>,
         metrics: StoreMetrics,
+        arrivals: Arc<Arrivals>,
     ) -> Self {
         let core = StoreCore::serving(scope, served);
-        Self { core, starts: StartCache::new(log.clone()), log, metrics, warn_services, warned: false }
+        Self {
+            core,
+            starts: StartCache::new(log.clone()),
+            flushes: Flushes::new(clock::monotonic()),
+            put_off: false,
+            beat: None,
+            arrivals,
+            log,
+            metrics,
+            warn_services,
+            warned: false,
+        }
+    }
+
+    /// Whether something waits to be sent.
+    fn is_waiting(&self) -> bool {
+        self.beat.is_some() || self.flushes.sent() < self.core.revision()
+    }
+
+    /// Sends what waits, as soon as that may be.
+    fn flush_soon(&mut self, context: &mut Context<Self>) {
+        let wait = self.flushes.wait(clock::monotonic());
+        if wait.is_zero() {
+            self.flush();
+        } else if !self.put_off {
+            self.put_off = true;
+            context.run_later(wait, |actor, _| {
+                actor.put_off = false;
+                actor.flush();
+            });
+        }
+    }
+
+    /// Sends what waits: the log is at the store's revision then.
+    fn flush(&mut self) {
+        let sent = self.flushes.sent();
+        let mut frames = if sent < self.core.revision() { self.core.flush(sent) } else { Vec::new() };
+        frames.extend(self.beat.take().map(|due| self.core.heartbeat(self.arrivals.sent(due))));
+        if !frames.is_empty() {
+            self.append(frames);
+        }
+    }
+
+    /// Appends what brings readers to the store's revision.
+    fn append(&mut self, frames: Vec<Bytes>) {
+        self.metrics.frame_bytes.inc_by(frames.iter().map(|frame| frame.len() as u64).sum());
+        self.log.append(frames, self.core.revision());
+        self.flushes.flushed(self.core.revision(), self.log.readers(), clock::monotonic());
     }
 
     /// A start from this state, made now or a little earlier.
@@ -113,7 +174,7 @@ impl StoreActor {
         }
         self.metrics.starts_encoded.inc();
         let frames = self.core.delivery_from(&from);
-        self.starts.put(from, Start { frames, next: Some(self.here()) })
+        self.starts.put(from, Start::new(frames, Some(self.here())))
     }
 
     fn here(&self) -> Cursor {
@@ -141,22 +202,45 @@ impl Actor for StoreActor {
 
     fn started(&mut self, context: &mut Self::Context) {
         context.set_mailbox_capacity(MAILBOX);
-        context.run_interval(HEARTBEAT_INTERVAL, |actor, _| {
-            actor.log.append(vec![actor.core.heartbeat()], actor.core.revision());
-            actor.measure();
-            actor.count_services();
+        context.run_interval(HEARTBEAT_INTERVAL, |_, context| {
+            // It waits for its turn as changes do.
+            context.address().do_send(Beat(clock::monotonic()));
         });
+    }
+}
+
+/// A heartbeat is due since then.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+struct Beat(Instant);
+
+impl Handler<Beat> for StoreActor {
+    type Result = ();
+
+    fn handle(&mut self, Beat(due): Beat, context: &mut Self::Context) {
+        self.beat.get_or_insert(due);
+        self.flush_soon(context);
+        self.measure();
+        self.count_services();
     }
 }
 
 impl Handler<Publish> for StoreActor {
     type Result = ();
 
-    fn handle(&mut self, Publish(transaction): Publish, _: &mut Self::Context) {
-        if let Some(frames) = self.core.apply(transaction, clock::monotonic()) {
+    fn handle(&mut self, Publish(transaction): Publish, context: &mut Self::Context) {
+        let loads = self.core.loads(&transaction);
+        if loads {
+            self.flush();
+        }
+        let alone = !self.is_waiting() && self.flushes.wait(clock::monotonic()).is_zero();
+        if let Some(applied) = self.core.take(transaction, clock::monotonic()) {
             self.metrics.transactions.inc();
-            self.metrics.frame_bytes.inc_by(frames.iter().map(|frame| frame.len() as u64).sum());
-            self.log.append(frames, self.core.revision());
+            if loads || alone {
+                self.append(self.core.frames(applied));
+            } else {
+                self.flush_soon(context);
+            }
         }
         self.measure();
     }
@@ -166,13 +250,14 @@ impl Handler<GetStart> for StoreActor {
     type Result = actix::MessageResult<GetStart>;
 
     fn handle(&mut self, GetStart(ask): GetStart, _: &mut Self::Context) -> Self::Result {
+        self.flush();
         let start = match self.core.way(&ask) {
-            Way::There => Arc::new(Start { frames: self.core.nothing_new(), next: Some(self.here()) }),
+            Way::There => Arc::new(Start::new(self.core.nothing_new(), Some(self.here()))),
             Way::From(from) => self.start(from, 0),
             Way::Ask(count) => {
                 let ask_buckets = Some(v1::AskBuckets { count });
                 let ask = v1::WatchResponse { ask_buckets, ..Default::default() };
-                Arc::new(Start { frames: vec![frame::framed(&ask)], next: None })
+                Arc::new(Start::new(vec![frame::framed(&ask)], None))
             }
         };
         actix::MessageResult(start)
@@ -183,6 +268,7 @@ impl Handler<GetBuckets> for StoreActor {
     type Result = actix::MessageResult<GetBuckets>;
 
     fn handle(&mut self, message: GetBuckets, _: &mut Self::Context) -> Self::Result {
+        self.flush();
         actix::MessageResult(self.start(StartFrom::Buckets(message.buckets.sums), message.at_least))
     }
 }
@@ -216,5 +302,39 @@ impl Handler<ListEndpoints> for StoreActor {
 
     fn handle(&mut self, message: ListEndpoints, _: &mut Self::Context) -> Self::Result {
         self.core.endpoints(&message.service)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_common::resource::{Origin, Resource, ResourceKey};
+
+    use super::*;
+    use crate::fanout::{encoding::Encoding, log::Limits};
+
+    fn publish(name: &str) -> Publish {
+        let key = ResourceKey::new("", v1::Kind::Endpoint, "web", name);
+        let origin = Origin { source: "zk".into(), index: 1 };
+        let upserts = vec![Resource::new(key, origin, Bytes::new())];
+        Publish(Transaction { upserts, ..Default::default() })
+    }
+
+    #[actix::test]
+    async fn a_start_goes_on_where_the_log_ends_although_changes_wait() {
+        let log = FrameLog::new(Limits::default());
+        // So many that changes wait as long as they may.
+        let readers: Vec<_> = (0..10_000).map(|_| log.reader(Encoding::Plain)).collect();
+        let of_actor = log.clone();
+        let store =
+            StoreActor::new("", Served::All, 1000, of_actor, StoreMetrics::default(), Arc::default()).start();
+        for name in ["a", "b", "c", "d"] {
+            store.send(publish(name)).await.unwrap();
+        }
+        let ask = Ask { revision: Some(1), ..Default::default() };
+        let start = store.send(GetStart(ask)).await.unwrap();
+        assert_eq!(start.next, Some(Cursor { place: log.end(), revision: 4 }));
+        // The first two did not wait for others; what waited became one.
+        assert_eq!(log.end(), 3);
+        drop(readers);
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 /// A store with nothing in it.
 pub fn store() -> Addr<StoreActor> {
     let log = FrameLog::new(Limits::default());
-    StoreActor::new("", Served::All, 1000, log, StoreMetrics::default()).start()
+    StoreActor::new("", Served::All, 1000, log, StoreMetrics::default(), Arc::default()).start()
 }
 
 /// A registry with its log in this folder.

@@ -9,8 +9,11 @@ use std::{
     convert::Infallible,
     future::Future,
     pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
     time::Duration,
 };
 
@@ -78,6 +81,30 @@ pub struct Inbox {
     waker: Arc<AtomicWaker>,
 }
 
+/// Wakes a body, and tells it that this was not for the log. What seldom happens need not be looked at with
+/// each delivery then.
+struct Alarm {
+    rung: AtomicBool,
+    waker: Arc<AtomicWaker>,
+}
+
+impl Alarm {
+    fn ring(&self) {
+        self.rung.store(true, Ordering::Release);
+    }
+
+    fn has_rung(&self) -> bool {
+        self.rung.load(Ordering::Acquire)
+    }
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+        self.waker.wake();
+    }
+}
+
 /// The response body of one `Watch`.
 pub struct WatchBody {
     reader: Reader,
@@ -96,6 +123,8 @@ pub struct WatchBody {
     /// When the stream ends that goodbye has been said on.
     end: Option<Pin<Box<Sleep>>>,
     ended: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Tells when `leave`, `end` or `ended` are to be looked at.
+    alarm: Arc<Alarm>,
     _request: DropGuard,
     _connected: Arc<Connected>,
 }
@@ -135,7 +164,9 @@ impl Inbox {
 impl WatchBody {
     /// A body that has yet to fetch its start.
     pub fn new(parts: Parts) -> Self {
+        let alarm = Alarm { rung: AtomicBool::new(true), waker: parts.reader.waker() };
         Self {
+            alarm: Arc::new(alarm),
             reader: parts.reader,
             stage: Stage::Fetching((parts.fetch)(parts.ask)),
             pending: VecDeque::from([parts.welcome]),
@@ -161,7 +192,9 @@ impl WatchBody {
             return;
         };
         self.admitted = Some(admitted);
-        self.pending.extend(start.frames.iter().cloned());
+        // Until now nobody looked whether it is time to leave.
+        self.alarm.ring();
+        self.pending.extend(start.frames(self.reader.encoding()).iter().cloned());
         self.stage = start.next.map_or(Stage::Asked, Stage::Following);
     }
 
@@ -172,6 +205,7 @@ impl WatchBody {
             self.pending.push_back(frame::framed(&goodbye));
         }
         self.leave = None;
+        self.alarm.ring();
         match self.stage {
             Stage::Following(_) => {
                 let hand_over = self.hand_over;
@@ -181,8 +215,16 @@ impl WatchBody {
         }
     }
 
-    /// Whether it is time to say goodbye, or to go. A start that is being made is sent first.
-    fn is_leaving(&mut self, context: &mut Context<'_>) -> bool {
+    /// Whether the stage is another, because the Beacon has ended its half, or it is time to say goodbye, or to
+    /// go. A start that is being made is sent first.
+    fn is_leaving(&mut self) -> bool {
+        self.alarm.rung.store(false, Ordering::Release);
+        let waker = Waker::from(self.alarm.clone());
+        let context = &mut Context::from_waker(&waker);
+        if self.ended.as_mut().poll(context).is_ready() {
+            self.stage = Stage::Ending;
+            return true;
+        }
         if !matches!(self.stage, Stage::Fetching(_))
             && let Some(leave) = &mut self.leave
             && let Poll::Ready(goodbye) = leave.as_mut().poll(context)
@@ -200,11 +242,14 @@ impl WatchBody {
     /// Moves on by one step: either there is something to send then, or the stage is another.
     fn step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         match &mut self.stage {
-            Stage::Fetching(fetch) => match fetch.as_mut().poll(context) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(start)) => self.begin(&start),
-                Poll::Ready(None) => self.stage = Stage::Ending,
-            },
+            Stage::Fetching(fetch) => {
+                self.alarm.waker.register(context.waker());
+                match fetch.as_mut().poll(context) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Some(start)) => self.begin(&start),
+                    Poll::Ready(None) => self.stage = Stage::Ending,
+                }
+            }
             Stage::Asked => {
                 self.inbox.waker.register(context.waker());
                 match self.inbox.take() {
@@ -268,14 +313,11 @@ impl Body for WatchBody {
                 }
                 Stage::Fetching(_) | Stage::Asked | Stage::Following(_) => {}
             }
-            if this.ended.as_mut().poll(context).is_ready() {
-                this.stage = Stage::Ending;
+            if this.alarm.has_rung() && this.is_leaving() {
                 continue;
             }
-            if this.is_leaving(context) {
-                continue;
-            }
-            if this.step(context).is_pending() {
+            // Who rang before the waker was registered woke nobody.
+            if this.step(context).is_pending() && !this.alarm.has_rung() {
                 return Poll::Pending;
             }
         }

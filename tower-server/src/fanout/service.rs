@@ -12,7 +12,7 @@ use std::{
 use http::{Request, Response, header::CONTENT_TYPE};
 use rand::Rng;
 use tokio_util::sync::CancellationToken;
-use tonic::{Status, Streaming, codec::Codec, server::NamedService};
+use tonic::{Status, Streaming, codec::BufferSettings, server::NamedService};
 use tonic_prost::ProstCodec;
 use tower_common::{FEATURE_LEVEL, canonical_scope, digest::Buckets};
 use tower_proto::v1;
@@ -22,6 +22,7 @@ use super::{
     admission::Admission,
     beacons::{Beacons, Connected},
     body::{self, FetchStart, Inbox, Leave, WatchBody},
+    encoding::Encoding,
     frame,
     log::FrameLog,
     peer::Peer,
@@ -33,6 +34,10 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A Beacon says little; what is larger than this is not from a Beacon.
 const MAX_REQUEST_BYTES: usize = 1 << 20;
+
+/// What is set aside for each stream to put its Beacon's requests together: most reports fit, and it grows for
+/// those that do not. By default it would be a quarter of all that a stream costs.
+const REQUEST_BUFFER_BYTES: usize = 512;
 
 /// On average, between two Beacons that leave a Tower that is about to go, unless they are so many that it
 /// would take longer than half of the time that they have.
@@ -114,7 +119,9 @@ async fn watch(
     request: Request<tonic::body::Body>,
 ) -> Result<Response<tonic::body::Body>, Status> {
     let peer = Peer::of(request.extensions());
-    let decoder = ProstCodec::<v1::WatchResponse, v1::WatchRequest>::default().decoder();
+    let encoding = Encoding::accepted(request.headers());
+    let buffers = BufferSettings::new(REQUEST_BUFFER_BYTES, REQUEST_BUFFER_BYTES);
+    let decoder = ProstCodec::<v1::WatchResponse, v1::WatchRequest>::raw_decoder(buffers);
     let mut requests = Streaming::new_request(decoder, request.into_body(), None, Some(MAX_REQUEST_BYTES));
     let hello = tokio::time::timeout(HELLO_TIMEOUT, requests.message())
         .await
@@ -130,7 +137,7 @@ async fn watch(
     info!(node = node.id, zone = node.zone, peer = ?peer.address, "beacon connected");
     let connected = Arc::new(shared.beacons.connect(node.clone(), peer.address));
     let ended = CancellationToken::new();
-    let reader = shared.log.reader();
+    let reader = shared.log.reader(encoding);
     let inbox = Inbox::new(&reader);
     let listener = Listener {
         node: node.id,
@@ -156,6 +163,7 @@ async fn watch(
     });
     let mut response = Response::new(tonic::body::Body::new(body));
     response.headers_mut().insert(CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
+    encoding.announce(response.headers_mut());
     Ok(response)
 }
 

@@ -110,6 +110,15 @@ impl StoreCore {
         }
     }
 
+    /// What has changed since a revision that all readers of the log are at, each key once.
+    pub(super) fn flush(&self, since: u64) -> Vec<Bytes> {
+        match self.journal.since_revision(since) {
+            Some(keys) => self.differences(since, &keys),
+            // More has changed at once than the journal holds.
+            None => self.delivery_from(&StartFrom::Nothing),
+        }
+    }
+
     /// The delivery for a Beacon that is here already.
     pub(super) fn nothing_new(&self) -> Vec<Bytes> {
         self.delivery(Scope::Changes, 0, Vec::new(), &BTreeSet::new())
@@ -121,7 +130,8 @@ impl StoreCore {
         self.delivery(Scope::Changes, from, upserts, &gone)
     }
 
-    /// `from` matters only for changes that are not the first delivery of their stream.
+    /// For a receiver `from` matters only in changes that are not the first delivery of their stream. What is
+    /// gone went after it.
     fn delivery(
         &self,
         scope: Scope,
@@ -129,7 +139,7 @@ impl StoreCore {
         upserts: Vec<&Resource>,
         gone: &BTreeSet<&ResourceKey>,
     ) -> Vec<Bytes> {
-        let removals = self.journal.removals(gone);
+        let removals = self.journal.removals(from, gone);
         frame::delivery(Parts {
             scope,
             from,
@@ -210,6 +220,22 @@ mod tests {
         let removals = gone.iter().map(|resource| (resource.key().clone(), origin.clone())).collect();
         let transaction = Transaction { upserts, removals, sources: vec![status(index)] };
         core.apply(transaction, clock::monotonic());
+    }
+
+    #[test]
+    fn a_flush_is_what_changed_since_the_last_one_each_key_once() {
+        let mut core = tower(300);
+        let mut mirror = mirror(&core);
+        let sent = core.revision();
+        publish(&mut core, vec![endpoint("1", 11), endpoint("2", 11), endpoint("new", 11)], &[], 11);
+        publish(&mut core, vec![endpoint("1", 12)], &[endpoint("2", 0), endpoint("3", 0)], 12);
+        publish(&mut core, vec![endpoint("3", 13)], &[endpoint("new", 0)], 13);
+        let frames = core.flush(sent);
+        let message = v1::WatchResponse::decode(frames[0].slice(5..)).unwrap();
+        assert_eq!((message.upserts.len(), message.removals.len()), (2, 2));
+        assert_eq!(message.begin.unwrap().from_revision, sent);
+        follow(&mut mirror, &frames);
+        verify(&mirror, core.revision(), &core.store.digest().to_proto()).unwrap();
     }
 
     fn mirror(core: &StoreCore) -> Store {

@@ -43,6 +43,17 @@ pub struct StoreCore {
     oversized: u64,
 }
 
+/// What a transaction changed.
+#[derive(Debug)]
+pub(super) struct Applied {
+    upserted: Vec<ResourceKey>,
+    removals: Vec<(ResourceKey, Origin)>,
+    /// The sources that it moved.
+    sources: Vec<String>,
+    /// Those of them that were read for the first time.
+    loaded: Vec<String>,
+}
+
 /// How a store is.
 #[derive(Debug, Clone, Serialize)]
 pub struct StoreSummary {
@@ -85,9 +96,23 @@ impl StoreCore {
         &self.store
     }
 
+    /// Whether a transaction is the first whole reading of one of its sources. Such a one is a delivery of its
+    /// own.
+    pub(super) fn loads(&self, transaction: &Transaction) -> bool {
+        let held = |status: &v1::SourceStatus| self.store.source(&status.source);
+        let known = |status| held(status).is_some_and(|held| is_complete(held.state()));
+        transaction.sources.iter().any(|status| is_complete(status.state()) && !known(status))
+    }
+
     /// Applies a transaction, and returns it as frames, unless it changes nothing that a Beacon must know
     /// at once: a position that moves alone is told by the next heartbeat.
-    pub fn apply(&mut self, mut transaction: Transaction, now: Instant) -> Option<Vec<Bytes>> {
+    pub fn apply(&mut self, transaction: Transaction, now: Instant) -> Option<Vec<Bytes>> {
+        let applied = self.take(transaction, now)?;
+        Some(self.frames(applied))
+    }
+
+    /// As [`StoreCore::apply`], without making frames of it.
+    pub(super) fn take(&mut self, mut transaction: Transaction, now: Instant) -> Option<Applied> {
         self.refuse_large(&mut transaction);
         self.set_apart(&mut transaction);
         self.clashes += refuse_clashes(&self.store, &mut transaction);
@@ -123,31 +148,39 @@ impl StoreCore {
                 (key, origin)
             })
             .collect();
-        let mut upserted: BTreeSet<&ResourceKey> = changes.upserted.iter().collect();
+        let applied =
+            Applied { upserted: changes.upserted.clone(), removals: removals.clone(), sources, loaded };
+        self.journal.record(self.revision, now, changes.upserted, removals);
+        Some(applied)
+    }
+
+    /// What was applied last, as frames.
+    pub(super) fn frames(&self, applied: Applied) -> Vec<Bytes> {
+        let Applied { upserted, removals, sources, loaded } = applied;
+        let mut upserted: BTreeSet<&ResourceKey> = upserted.iter().collect();
         for source in &loaded {
             upserted.extend(self.store.keys_from(source));
         }
         let moved = self.store.sources().filter(|status| sources.contains(&status.source));
-        let frames = frame::delivery(Parts {
-            scope: if loaded.is_empty() { Scope::Changes } else { Scope::Sources(loaded) },
+        frame::delivery(Parts {
+            scope: if loaded.is_empty() { Scope::Changes } else { Scope::Sources(loaded.clone()) },
             from: self.revision - 1,
             to: self.revision,
             upserts: upserted.into_iter().filter_map(|key| self.store.get(key)).collect(),
-            removals: removals.clone(),
+            removals,
             sources: moved.cloned().collect(),
             digest: self.store.digest(),
-        });
-        self.journal.record(self.revision, now, changes.upserted, removals);
-        Some(frames)
+        })
     }
 
-    /// A sign of life, as a frame.
-    pub fn heartbeat(&self) -> Bytes {
+    /// A sign of life, as a frame, with its number.
+    pub fn heartbeat(&self, number: u64) -> Bytes {
         frame::framed(&v1::WatchResponse {
             heartbeat: Some(v1::Heartbeat {
                 revision: self.revision,
                 sources: self.store.sources().cloned().collect(),
                 digest: Some(self.store.digest().to_proto()),
+                number,
             }),
             ..Default::default()
         })
@@ -361,7 +394,7 @@ mod tests {
         assert!(apply(&mut core, upsert(&[endpoint("zk", "a", "1")])).is_some());
         assert!(apply(&mut core, upsert(&[endpoint("zk", "a", "1")])).is_none());
         assert_eq!(core.summary().revision, 2);
-        let heartbeat = v1::WatchResponse::decode(core.heartbeat().slice(5..)).unwrap().heartbeat.unwrap();
+        let heartbeat = v1::WatchResponse::decode(core.heartbeat(1).slice(5..)).unwrap().heartbeat.unwrap();
         assert_eq!(heartbeat.sources[0].position.as_ref().unwrap().index, 2);
     }
 

@@ -30,7 +30,8 @@ impl Hosts for NoHosts {
 
 pub(crate) fn store() -> Addr<StoreActor> {
     let metrics = StoreMetrics::new(&mut prometheus_client::registry::Registry::default());
-    StoreActor::new("", Served::All, 500, FrameLog::new(Limits::default()), metrics).start()
+    StoreActor::new("", Served::All, 500, FrameLog::new(Limits::default()), metrics, Default::default())
+        .start()
 }
 
 pub(crate) fn options(data_dir: &Path, store: &Addr<StoreActor>) -> Options {
