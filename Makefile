@@ -38,10 +38,10 @@ check-long: ## The same tests with many more rounds: soaks, fuzzing and long ran
 	cargo build --workspace
 	TOWER_LONG=1 cargo test --workspace
 
-bench: ## The benchmarks, with optimised binaries
+bench: ## A short form of all benchmarks, with optimised binaries: writes docs/BENCHMARKS.md
 	scripts/setup cc rust zookeeper envoy
 	cargo build --release --workspace
-	$(TARGET_DIR)/release/tower-bench all
+	$(TARGET_DIR)/release/tower-bench all --document docs/BENCHMARKS.md
 
 build: ## Build everything
 	scripts/setup cc rust

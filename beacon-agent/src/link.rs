@@ -127,6 +127,8 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
     // Silence is measured from the last response, whatever else happens here.
     let mut deadline = Instant::now() + silence_limit;
     let mut farewell: Option<Farewell<'_>> = None;
+    // The heartbeat that comes into force with the next flush.
+    let mut beat = None;
     loop {
         let events = tokio::select! {
             // First of all: a stream that has been taken over from is not read any more.
@@ -145,11 +147,15 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                 link.metrics.hand_overs.inc();
                 link.metrics.deliveries.inc();
                 link.mirror.lock().hand_over(welcome, delivery);
+                beat = None;
                 flushes.wanted();
                 Vec::new()
             }
             () = flushes.due() => {
                 flushes.flush(link);
+                if let Some(number) = beat.take() {
+                    reporter.applied(number);
+                }
                 continue;
             }
             () = reporter.due() => {
@@ -193,6 +199,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                     flushes.wanted();
                 }
                 Event::Heartbeat(heartbeat) => {
+                    beat = Some(heartbeat.number);
                     link.mirror.lock().heartbeat(heartbeat)?;
                     flushes.wanted();
                 }

@@ -251,7 +251,7 @@ impl All {
     async fn hosts(&mut self) -> Result<()> {
         let mut columns = Columns::new();
         let mut report = self.report("endtoend");
-        endtoend::run(&mut report, 100).await?;
+        endtoend::run(&mut report, 50, self.most.min(1000)).await?;
         self.done(&mut columns, "endtoend".to_owned(), report);
         let mut report = self.report("load");
         load::run(&mut report, Size { services: 10_000, endpoints: 10 }).await?;

@@ -76,8 +76,9 @@ async fn measure(
     let total = WARM_UP + Duration::from_secs((rate.seconds + 1).into());
     let (made, measured) = tokio::join!(keep_changing(mesh, swarm, rate, run, total), figures);
     let (span, made) = (measured?, made?);
+    tower.settled(mesh).await?;
     swarm.until_equal(count, LIMIT).await?;
-    swarm.check(count)?;
+    swarm.verify(mesh.resources(), LIMIT).await?;
     let marks = swarm.marks.take();
     let times: Vec<f64> = marks.iter().flat_map(|mark| mark.millis.iter().copied().map(f64::from)).collect();
     ensure!(!times.is_empty(), "no change came anywhere");

@@ -86,7 +86,7 @@ async fn measure(
         }
     }
     swarm.until_equal(count, LIMIT).await?;
-    swarm.check(count)?;
+    swarm.verify(fleet.mesh.resources(), LIMIT).await?;
     let times = sorted(times);
     report.note("p50_ms", quantile(&times, 0.5));
     report.note("p99_ms", quantile(&times, 0.99));

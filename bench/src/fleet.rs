@@ -138,8 +138,8 @@ impl WatchedTower {
     ///
     /// # Errors
     /// If that takes too long.
-    pub async fn settled(&self, fleet: &Fleet) -> Result<()> {
-        self.until_metric("tower_store_resources", fleet.mesh.resources()).await
+    pub async fn settled(&self, mesh: &Mesh) -> Result<()> {
+        self.until_metric("tower_store_resources", mesh.resources()).await
     }
 
     /// Waits until Tower knows of exactly so many Beacons.

@@ -92,7 +92,7 @@ impl Floor {
         Ok(())
     }
 
-    /// Writes a message, as one that gRPC carries, to all connections, and returns when it is written.
+    /// Writes a message, framed for gRPC, to all connections, and returns when it is written.
     ///
     /// # Errors
     /// If it has ended.
@@ -162,8 +162,7 @@ fn write_frames(connections: usize) -> Result<()> {
     for line in std::io::stdin().lines() {
         let line = line?;
         let (digits, _) = line.as_bytes().as_chunks::<2>();
-        let mut message = vec![0];
-        message.extend_from_slice(&u32::try_from(digits.len())?.to_be_bytes());
+        let mut message = Vec::with_capacity(digits.len());
         for pair in digits {
             message.push(u8::from_str_radix(std::str::from_utf8(pair)?, 16)?);
         }

@@ -91,11 +91,14 @@ enum Scenario {
         #[arg(long, default_value_t = 3600)]
         seconds: u32,
     },
-    /// A registration in ZooKeeper until traffic through Envoy follows
+    /// A registration in ZooKeeper until all Beacons have it, and traffic through Envoy follows
     Endtoend {
         /// Registrations in each run
         #[arg(long, default_value_t = 200)]
         changes: usize,
+        /// Simulated Beacons beside the one with the Envoy
+        #[arg(long, default_value_t = 1000)]
+        beacons: usize,
     },
     /// A Beacon's memory, CPU and start, with many services
     Beacon(Size),
@@ -187,9 +190,9 @@ async fn main() -> Result<()> {
             report.name("soak");
             soak::run(&mut report, beacons, mesh.size(), Rate { rate, seconds }).await?;
         }
-        Scenario::Endtoend { changes } => {
+        Scenario::Endtoend { changes, beacons } => {
             report.name("endtoend");
-            endtoend::run(&mut report, changes).await?;
+            endtoend::run(&mut report, changes, beacons).await?;
         }
         Scenario::Beacon(size) => {
             report.name("beacon");

@@ -61,9 +61,10 @@ pub async fn run(
         report.note("others_last_ms", quantile(&sorted(lasts), 0.5));
         let start = clock::monotonic();
         swarm.pause(0..stopped, false)?;
+        tower.settled(&fleet.mesh).await?;
         swarm.until_equal(count, LIMIT).await?;
         report.note("all_equal_after_ms", millis(start.elapsed()));
-        swarm.check(count)?;
+        swarm.verify(fleet.mesh.resources(), LIMIT).await?;
     }
     Ok(())
 }

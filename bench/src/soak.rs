@@ -53,8 +53,9 @@ pub async fn run(report: &mut Report, beacons: Beacons, size: Size, rate: Rate) 
         };
         let (made, resident) = tokio::join!(keep_changing(&fleet.mesh, &swarm, rate, run, total), lives);
         made?;
+        tower.settled(&fleet.mesh).await?;
         swarm.until_equal(count, LIMIT).await?;
-        swarm.check(count)?;
+        swarm.verify(fleet.mesh.resources(), LIMIT).await?;
         let resident = resident?;
         let half = &resident[resident.len() / 2..];
         report.note("beacons", count as f64);

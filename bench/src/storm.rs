@@ -47,26 +47,26 @@ pub async fn run(report: &mut Report, beacons: Beacons, size: Size) -> Result<()
                 anyhow::Ok(())
             };
             away(&tower).await?;
-            tower.settled(&fleet).await?;
-            storm(report, &tower, &swarm, &what("same")).await?;
+            tower.settled(&fleet.mesh).await?;
+            storm(report, &fleet, &tower, &swarm, &what("same")).await?;
 
             away(&tower).await?;
             tower.tower.kill();
             tower.tower.restart().await?;
             tower.tower.wait_ready(LIMIT).await?;
-            tower.settled(&fleet).await?;
-            storm(report, &tower, &swarm, &what("restarted")).await?;
+            tower.settled(&fleet.mesh).await?;
+            storm(report, &fleet, &tower, &swarm, &what("restarted")).await?;
 
             away(&tower).await?;
-            other.settled(&fleet).await?;
-            storm(report, &other, &swarm, &what("other")).await?;
+            other.settled(&fleet.mesh).await?;
+            storm(report, &fleet, &other, &swarm, &what("other")).await?;
 
             // Back home, for the next round.
             swarm.disconnect(0..count)?;
             other.until_connected(0).await?;
             tower.fill(&swarm).await?;
         }
-        swarm.check(count)?;
+        swarm.verify(fleet.mesh.resources(), LIMIT).await?;
         drop((tower, other));
         if let Some(secrets) = fleet.secrets() {
             handshakes(report, &fleet, &swarm, secrets).await?;
@@ -75,7 +75,13 @@ pub async fn run(report: &mut Report, beacons: Beacons, size: Size) -> Result<()
     Ok(())
 }
 
-async fn storm(report: &mut Report, tower: &WatchedTower, swarm: &Swarm, what: &str) -> Result<()> {
+async fn storm(
+    report: &mut Report,
+    fleet: &Fleet,
+    tower: &WatchedTower,
+    swarm: &Swarm,
+    what: &str,
+) -> Result<()> {
     let count = swarm.count;
     let process = tower.process()?;
     let trouble = || {
@@ -87,7 +93,7 @@ async fn storm(report: &mut Report, tower: &WatchedTower, swarm: &Swarm, what: &
     let start = swarm.connect(0..count, &tower.target)?;
     swarm.until_equal(count, LIMIT).await?;
     let span = Counted::now(process, swarm).since(before);
-    swarm.check(count)?;
+    swarm.verify(fleet.mesh.resources(), LIMIT).await?;
     report.note(&format!("{what}_all_equal_ms"), millis(swarm.board.last_equal_since(start)));
     report.note(&format!("{what}_bytes_per_beacon"), span.bytes / count as f64);
     report.note(&format!("{what}_state_bytes_per_beacon"), span.payload / count as f64);

@@ -141,15 +141,25 @@ impl Swarm {
         Ok(())
     }
 
-    /// Nothing was said that no Tower may say, and so many Beacons hold exactly what their Tower has.
+    /// Waits until all Beacons hold exactly what their Tower has, by its digest, which is to be so many
+    /// resources.
     ///
     /// # Errors
-    /// If that is not so.
-    pub fn check(&self, equal: usize) -> Result<()> {
+    /// If that takes too long, or one of them ever heard what no Tower may say, such as a position that goes
+    /// back.
+    pub async fn verify(&self, resources: usize, limit: Duration) -> Result<()> {
+        self.until(limit, || {
+            let (answer, held) = mpsc::channel();
+            let asked = self.command(Command::Audit(answer)).map_err(|error| error.to_string());
+            let held = asked.and_then(|()| held.recv().map_err(|_| "the swarm has ended".to_owned()))?;
+            match held.as_slice() {
+                [all] if all.beacons == self.count && all.resources == resources => Ok(()),
+                _ => Err(format!("{} Beacons do not hold the same {resources} resources: {held:?}", self.count)),
+            }
+        })
+        .await?;
         let faults = self.board.faults.load(Relaxed);
         ensure!(faults == 0, "{faults} faults: {:#?}", self.board.told());
-        let held = self.board.equal.load(Relaxed);
-        ensure!(held == equal, "{held} of {equal} Beacons hold what Tower has");
         Ok(())
     }
 

@@ -87,11 +87,13 @@ async fn serve(
     let beacons = Arc::new(Beacons::default());
     let store = {
         let (scope, served, log) = (scope.clone(), served.clone(), log.clone());
+        let arrivals = beacons.arrivals().clone();
         let (of_store, warn_services) = (StoreMetrics::new(&mut metrics), options.warn_services);
         StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| {
-            StoreActor::new(&scope, served, warn_services, log, of_store)
+            StoreActor::new(&scope, served, warn_services, log, of_store, arrivals)
         })
     };
+    beacons.arrivals().register(&mut metrics);
     let source_metrics = sources::Metrics::new(&mut metrics);
     metrics.register_collector(Box::new(StreamCollector {
         beacons: beacons.clone(),

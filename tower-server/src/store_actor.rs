@@ -1,5 +1,6 @@
 //! The only writer of the store: applies transactions, gives each a revision, encodes it once, alone or with
-//! others that come at the same time, and appends it to the frame log. Heartbeats come from here too, so that a stuck store is a silent Tower.
+//! others that come at the same time, and appends it to the frame log. Heartbeats come from here too, so that a
+//! stuck store is a silent Tower.
 
 mod catch_up;
 mod core;
@@ -7,7 +8,10 @@ mod flushes;
 mod journal;
 mod listing;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use bytes::Bytes;
@@ -27,6 +31,7 @@ pub use self::{
 use self::{catch_up::Way, flushes::Flushes};
 use crate::{
     fanout::{
+        arrivals::Arrivals,
         frame,
         log::{Cursor, FrameLog},
         start::{Start, StartCache, StartFrom},
@@ -92,6 +97,9 @@ pub struct StoreActor {
     flushes: Flushes,
     /// Whether a flush has been put off.
     put_off: bool,
+    /// Since when a heartbeat is due, if one is.
+    beat: Option<Instant>,
+    arrivals: Arc<Arrivals>,
     metrics: StoreMetrics,
     warn_services: usize,
     /// Whether more services are served than is good, and the log says so.
@@ -106,6 +114,7 @@ impl StoreActor {
         warn_services: usize,
         log: Arc<FrameLog>,
         metrics: StoreMetrics,
+        arrivals: Arc<Arrivals>,
     ) -> Self {
         let core = StoreCore::serving(scope, served);
         Self {
@@ -113,6 +122,8 @@ impl StoreActor {
             starts: StartCache::new(log.clone()),
             flushes: Flushes::new(clock::monotonic()),
             put_off: false,
+            beat: None,
+            arrivals,
             log,
             metrics,
             warn_services,
@@ -120,10 +131,32 @@ impl StoreActor {
         }
     }
 
-    /// Sends what has been put off: the log is at the store's revision then.
+    /// Whether something waits to be sent.
+    fn is_waiting(&self) -> bool {
+        self.beat.is_some() || self.flushes.sent() < self.core.revision()
+    }
+
+    /// Sends what waits, as soon as that may be.
+    fn flush_soon(&mut self, context: &mut Context<Self>) {
+        let wait = self.flushes.wait(clock::monotonic());
+        if wait.is_zero() {
+            self.flush();
+        } else if !self.put_off {
+            self.put_off = true;
+            context.run_later(wait, |actor, _| {
+                actor.put_off = false;
+                actor.flush();
+            });
+        }
+    }
+
+    /// Sends what waits: the log is at the store's revision then.
     fn flush(&mut self) {
-        if self.flushes.sent() < self.core.revision() {
-            self.append(self.core.flush(self.flushes.sent()));
+        let sent = self.flushes.sent();
+        let mut frames = if sent < self.core.revision() { self.core.flush(sent) } else { Vec::new() };
+        frames.extend(self.beat.take().map(|due| self.core.heartbeat(self.arrivals.sent(due))));
+        if !frames.is_empty() {
+            self.append(frames);
         }
     }
 
@@ -141,7 +174,7 @@ impl StoreActor {
         }
         self.metrics.starts_encoded.inc();
         let frames = self.core.delivery_from(&from);
-        self.starts.put(from, Start { frames, next: Some(self.here()) })
+        self.starts.put(from, Start::new(frames, Some(self.here())))
     }
 
     fn here(&self) -> Cursor {
@@ -169,12 +202,26 @@ impl Actor for StoreActor {
 
     fn started(&mut self, context: &mut Self::Context) {
         context.set_mailbox_capacity(MAILBOX);
-        context.run_interval(HEARTBEAT_INTERVAL, |actor, _| {
-            actor.flush();
-            actor.log.append(vec![actor.core.heartbeat()], actor.core.revision());
-            actor.measure();
-            actor.count_services();
+        context.run_interval(HEARTBEAT_INTERVAL, |_, context| {
+            // It waits for its turn as changes do.
+            context.address().do_send(Beat(clock::monotonic()));
         });
+    }
+}
+
+/// A heartbeat is due since then.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+struct Beat(Instant);
+
+impl Handler<Beat> for StoreActor {
+    type Result = ();
+
+    fn handle(&mut self, Beat(due): Beat, context: &mut Self::Context) {
+        self.beat.get_or_insert(due);
+        self.flush_soon(context);
+        self.measure();
+        self.count_services();
     }
 }
 
@@ -186,18 +233,13 @@ impl Handler<Publish> for StoreActor {
         if loads {
             self.flush();
         }
-        let waiting = self.flushes.sent() < self.core.revision();
+        let alone = !self.is_waiting() && self.flushes.wait(clock::monotonic()).is_zero();
         if let Some(applied) = self.core.take(transaction, clock::monotonic()) {
             self.metrics.transactions.inc();
-            let wait = self.flushes.wait(clock::monotonic());
-            if loads || (wait.is_zero() && !waiting) {
+            if loads || alone {
                 self.append(self.core.frames(applied));
-            } else if !self.put_off {
-                self.put_off = true;
-                context.run_later(wait, |actor, _| {
-                    actor.put_off = false;
-                    actor.flush();
-                });
+            } else {
+                self.flush_soon(context);
             }
         }
         self.measure();
@@ -210,12 +252,12 @@ impl Handler<GetStart> for StoreActor {
     fn handle(&mut self, GetStart(ask): GetStart, _: &mut Self::Context) -> Self::Result {
         self.flush();
         let start = match self.core.way(&ask) {
-            Way::There => Arc::new(Start { frames: self.core.nothing_new(), next: Some(self.here()) }),
+            Way::There => Arc::new(Start::new(self.core.nothing_new(), Some(self.here()))),
             Way::From(from) => self.start(from, 0),
             Way::Ask(count) => {
                 let ask_buckets = Some(v1::AskBuckets { count });
                 let ask = v1::WatchResponse { ask_buckets, ..Default::default() };
-                Arc::new(Start { frames: vec![frame::framed(&ask)], next: None })
+                Arc::new(Start::new(vec![frame::framed(&ask)], None))
             }
         };
         actix::MessageResult(start)
@@ -268,7 +310,7 @@ mod tests {
     use tower_common::resource::{Origin, Resource, ResourceKey};
 
     use super::*;
-    use crate::fanout::log::Limits;
+    use crate::fanout::{encoding::Encoding, log::Limits};
 
     fn publish(name: &str) -> Publish {
         let key = ResourceKey::new("", v1::Kind::Endpoint, "web", name);
@@ -281,9 +323,9 @@ mod tests {
     async fn a_start_goes_on_where_the_log_ends_although_changes_wait() {
         let log = FrameLog::new(Limits::default());
         // So many that changes wait as long as they may.
-        let readers: Vec<_> = (0..10_000).map(|_| log.reader()).collect();
+        let readers: Vec<_> = (0..10_000).map(|_| log.reader(Encoding::Plain)).collect();
         let of_actor = log.clone();
-        let store = StoreActor::new("", Served::All, 1000, of_actor, StoreMetrics::default()).start();
+        let store = StoreActor::new("", Served::All, 1000, of_actor, StoreMetrics::default(), Arc::default()).start();
         for name in ["a", "b", "c", "d"] {
             store.send(publish(name)).await.unwrap();
         }

@@ -42,6 +42,8 @@ pub(super) struct Reporter {
     /// What the host holds, as far as it was looked at.
     held: Arc<BTreeMap<Arc<str>, Arc<Held>>>,
     releases: Releases,
+    /// The last heartbeat that is in force, and since when, until it has been reported.
+    applied: Option<(u64, Instant)>,
     /// What became of releases has to be looked at again.
     stale: bool,
     /// When it is time for a report, at the latest, and at the soonest.
@@ -61,6 +63,7 @@ impl Reporter {
             last: None,
             held,
             releases: Releases::default(),
+            applied: None,
             stale: true,
             latest: now,
             soonest: now,
@@ -85,6 +88,11 @@ impl Reporter {
         (self.latest, self.soonest) = (now + INTERVAL, now + SHORTEST);
     }
 
+    /// A heartbeat has come into force. It is reported with what else is, or when it is time to look.
+    pub(super) fn applied(&mut self, heartbeat: u64) {
+        self.applied = Some((heartbeat, Instant::now()));
+    }
+
     /// The report, if it differs from the last that was sent.
     pub(super) fn changed(&mut self, mirror: &Mutex<Mirror>) -> Option<v1::Report> {
         if std::mem::take(&mut self.stale) {
@@ -98,15 +106,23 @@ impl Reporter {
             digest: Some(mirror.store().digest().to_proto()),
             clients,
             releases: Vec::new(),
+            applied: None,
         };
         let releases = self.releases.news();
-        let same = releases.is_empty() && self.last.as_ref() == Some(&report);
-        (!same).then(|| v1::Report { releases, ..report })
+        let applied = self.applied.map(|(heartbeat, at)| v1::Applied {
+            heartbeat,
+            micros_ago: u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX),
+        });
+        let same = releases.is_empty() && applied.is_none() && self.last.as_ref() == Some(&report);
+        (!same).then(|| v1::Report { releases, applied, ..report })
     }
 
     /// Notes that a report has been sent.
     pub(super) fn sent(&mut self, mut report: v1::Report) {
         self.releases.sent(std::mem::take(&mut report.releases));
+        if report.applied.take().is_some() {
+            self.applied = None;
+        }
         self.last = Some(report);
     }
 }
@@ -149,16 +165,23 @@ mod tests {
         reporter.due().await;
         assert_eq!(begun.elapsed(), INTERVAL);
         assert_eq!(reporter.changed(&mirror), None);
+        // A heartbeat is told of once, and how long ago it came into force.
+        reporter.applied(7);
+        reporter.due().await;
+        let report = reporter.changed(&mirror).expect("a heartbeat");
+        assert_eq!(report.applied, Some(v1::Applied { heartbeat: 7, micros_ago: 1_000_000 }));
+        reporter.sent(report);
+        assert_eq!(reporter.changed(&mirror), None);
         // Other endpoints are no other releases.
         compositions.send_modify(|composition| composition.complete = true);
         reporter.due().await;
-        assert_eq!(begun.elapsed(), 2 * INTERVAL);
+        assert_eq!(begun.elapsed(), 3 * INTERVAL);
         let held = Held { assigned: Some("r1".into()), served: "r1".into(), ..Held::default() };
         compositions.send_modify(|composition| {
             composition.held = Arc::new([("web".into(), Arc::new(held))].into());
         });
         reporter.due().await;
-        assert_eq!(begun.elapsed(), 2 * INTERVAL + SHORTEST, "reports do not come closer than that");
+        assert_eq!(begun.elapsed(), 3 * INTERVAL + SHORTEST, "reports do not come closer than that");
         let report = reporter.changed(&mirror).expect("news");
         let told: Vec<_> = report.releases.iter().map(|held| (held.service.as_str(), held.state())).collect();
         assert_eq!(told, [("web", v1::held_release::State::Applied)]);

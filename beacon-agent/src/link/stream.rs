@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Status, Streaming};
+use tonic::{Status, Streaming, codec::CompressionEncoding};
 use tower_common::{
     FEATURE_LEVEL,
     delivery::{DeliveryError, Event, Staging},
@@ -84,7 +84,9 @@ impl Stream {
         let channel = link.dialer.connect(tower).await?;
         let (requests, receiver) = mpsc::channel(4);
         requests.try_send(hello(link)).expect("the channel is new");
-        let mut client = SyncClient::new(channel).max_decoding_message_size(MAX_RESPONSE_BYTES);
+        let mut client = SyncClient::new(channel)
+            .accept_compressed(CompressionEncoding::Zstd)
+            .max_decoding_message_size(MAX_RESPONSE_BYTES);
         let call = client.watch(ReceiverStream::new(receiver));
         let responses = timeout(WELCOME_TIMEOUT, call)
             .await

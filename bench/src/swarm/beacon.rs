@@ -2,10 +2,15 @@
 //! the real one's mirror, and checks more than that: that no step is missing, that no position ever goes back,
 //! and that its store is Tower's after each delivery, unless there is a reason for it not to be.
 
-use std::{collections::BTreeMap, rc::Rc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
+use prost::Message as _;
 use tower_common::{
-    FEATURE_LEVEL,
+    FEATURE_LEVEL, clock,
     delivery::Scope,
     standing::{Standing, standing},
 };
@@ -13,7 +18,7 @@ use tower_proto::v1::{self, watch_request::Request};
 
 use super::{
     contents::{Contents, Message},
-    messages::framed,
+    messages::{framed, joined},
     state::{Aside, Delivered, State},
 };
 
@@ -41,6 +46,8 @@ struct Stream {
     caught_up: bool,
     comparing: bool,
     reported: Option<(u64, Rc<State>)>,
+    /// The last heartbeat, and when it was applied, until it has been reported.
+    beat: Option<(u64, Instant)>,
 }
 
 /// What came of a message.
@@ -107,14 +114,23 @@ impl Beacon {
     }
 
     /// A report, framed for gRPC, if there is something to report.
-    pub fn report(&mut self) -> Option<Rc<[u8]>> {
+    pub fn report(&mut self) -> Option<Vec<u8>> {
         let revision = self.stream.revision;
         let same = |(at, state): &(u64, Rc<State>)| *at == revision && Rc::ptr_eq(state, &self.state);
-        if !self.stream.begun || self.stream.reported.as_ref().is_some_and(same) {
+        let nothing_new = self.stream.beat.is_none() && self.stream.reported.as_ref().is_some_and(same);
+        if !self.stream.begun || nothing_new {
             return None;
         }
         self.stream.reported = Some((revision, self.state.clone()));
-        Some(self.state.report(revision))
+        // What all of them say is encoded once.
+        let shared = self.state.report(revision);
+        let own = self.stream.beat.take().map(|(heartbeat, at)| {
+            let micros_ago = u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX);
+            let applied = Some(v1::Applied { heartbeat, micros_ago });
+            let report = v1::Report { applied, ..Default::default() };
+            v1::WatchRequest { request: Some(Request::Report(report)) }.encode_to_vec()
+        });
+        Some(joined(&[&shared, &own.unwrap_or_default()]))
     }
 
     /// Takes a message of the stream.
@@ -227,7 +243,9 @@ impl Beacon {
         let moved = contents.sources(message, followed.cloned().collect());
         self.state = self.state.after(&moved, &Aside::new())?;
         let digest = heartbeat.digest.clone().unwrap_or_default();
-        self.settle(&digest, &heartbeat.sources, message, contents)
+        self.settle(&digest, &heartbeat.sources, message, contents)?;
+        self.stream.beat = Some((heartbeat.number, clock::monotonic()));
+        Ok(())
     }
 
     /// Notes if Tower has now read a source far enough for it to be followed.
@@ -285,9 +303,7 @@ pub const DOMAIN: &str = "bench.example";
 
 #[cfg(test)]
 mod tests {
-    use prost::Message as _;
     use tower_common::{
-        clock,
         resource::{Origin, Resource, ResourceKey},
         store::Transaction,
     };
@@ -314,7 +330,7 @@ mod tests {
         }
 
         fn message(&mut self, response: &v1::WatchResponse) -> Rc<Message> {
-            self.contents.message(&response.encode_to_vec(), &self.marks).unwrap()
+            self.contents.message(&framed(response), &self.marks).unwrap()
         }
 
         fn welcome(&mut self, beacon: &mut Beacon, tower: &str) {
@@ -339,12 +355,12 @@ mod tests {
             let transaction =
                 Transaction { upserts: upserts.collect(), sources: vec![status], ..Default::default() };
             let frames = self.core.apply(transaction, clock::monotonic()).unwrap();
-            self.contents.message(&frames[0][5..], &self.marks).unwrap()
+            self.contents.message(&frames[0], &self.marks).unwrap()
         }
 
         fn start(&mut self) -> Rc<Message> {
             let frames = self.core.delivery_from(&tower_server::fanout::start::StartFrom::Nothing);
-            self.contents.message(&frames[0][5..], &self.marks).unwrap()
+            self.contents.message(&frames[0], &self.marks).unwrap()
         }
     }
 
@@ -364,6 +380,12 @@ mod tests {
         let Some(Request::Report(report)) = said.request else { panic!("{said:?}") };
         assert_eq!((report.revision, report.positions[0].index), (2, 2));
         assert!(beacon.report().is_none());
+        let heartbeat = bench.core.heartbeat(9);
+        let heartbeat = bench.contents.message(&heartbeat, &bench.marks).unwrap();
+        beacon.hear(&heartbeat, &mut bench.contents).unwrap();
+        let said = v1::WatchRequest::decode(&beacon.report().unwrap()[5..]).unwrap();
+        let Some(Request::Report(report)) = said.request else { panic!("{said:?}") };
+        assert_eq!((report.revision, report.applied.unwrap().heartbeat), (2, 9));
         let said = v1::WatchRequest::decode(&beacon.hello()[5..]).unwrap();
         let Some(Request::Hello(hello)) = said.request else { panic!("{said:?}") };
         assert_eq!((hello.tower.as_str(), hello.revision, hello.positions[0].index), ("run", 2, 2));

@@ -24,7 +24,7 @@ pub struct Board {
     pub messages: AtomicU64,
     /// Bytes that were received, as the swarm reads them: with TLS, what was in it.
     pub bytes: AtomicU64,
-    /// Bytes of those messages alone, without what HTTP/2 and gRPC add.
+    /// Bytes of those messages alone, without what HTTP/2 adds.
     pub payload: AtomicU64,
     /// Reports that were sent.
     pub reports: AtomicU64,
@@ -52,7 +52,7 @@ impl Board {
         last.map_or(Duration::ZERO, |last| last.saturating_duration_since(start))
     }
 
-    /// The message with marks that was received last, without gRPC's prefix.
+    /// The message with marks that was received last, with gRPC's prefix.
     pub fn marked(&self) -> Vec<u8> {
         self.marked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -13,7 +13,7 @@ use tower_common::{
 };
 use tower_proto::v1;
 
-use super::{marks::Marks, state::Delivered};
+use super::{marks::Marks, messages, state::Delivered};
 
 /// Decoded messages are looked through for those that nobody needs any more when there are so many more.
 const SWEEP_EVERY: usize = 256;
@@ -35,7 +35,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// What was received.
+    /// What was received, with its prefix.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -54,7 +54,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// A message of these bytes.
+    /// A message of these bytes, with its prefix.
     ///
     /// # Errors
     /// If it is none, or a resource in it is none.
@@ -141,7 +141,7 @@ impl Contents {
     }
 
     fn decode(&mut self, bytes: &[u8], marks: &Marks) -> Result<Message, String> {
-        let mut response = v1::WatchResponse::decode(bytes).map_err(|error| error.to_string())?;
+        let mut response = v1::WatchResponse::decode(&*messages::body(bytes)?).map_err(|error| error.to_string())?;
         let upserts = std::mem::take(&mut response.upserts);
         let upserts: Result<Vec<_>, _> = upserts.iter().map(|encoded| Resource::decode(encoded)).collect();
         let upserts = upserts.map_err(|error| error.to_string())?;

@@ -189,6 +189,7 @@ pub fn call(out: &mut Vec<u8>, authority: &str, path: &str) {
     literal(":authority", 1, authority);
     literal("content-type", 0, "application/grpc");
     literal("te", 0, "trailers");
+    literal("grpc-accept-encoding", 0, "zstd");
     header(out, block.len(), HEADERS, END_HEADERS, STREAM);
     out.extend_from_slice(&block);
 }

@@ -1,11 +1,14 @@
 //! gRPC's messages in a stream of bytes (gRPC over HTTP/2, "Length-Prefixed Message").
 
+use std::borrow::Cow;
+
 /// Tower cuts far below this.
 const MAX_MESSAGE: usize = 4 << 20;
 
-const PREFIX: usize = 5;
+/// Whether the message is packed, and its length.
+pub const PREFIX: usize = 5;
 
-/// Puts messages together. One that comes in one piece is not copied.
+/// Puts messages together, each with its prefix. One that comes in one piece is not copied.
 #[derive(Debug, Default)]
 pub struct Messages {
     /// The prefix and the message, as far as they are there.
@@ -16,7 +19,7 @@ impl Messages {
     /// Takes a part of the stream, and passes on what is complete.
     ///
     /// # Errors
-    /// If a message is compressed, or too large; or the error of who hears it.
+    /// If a message is too large; or the error of who hears it.
     pub fn take(
         &mut self,
         mut input: &[u8],
@@ -25,7 +28,7 @@ impl Messages {
         while !input.is_empty() {
             if self.partial.is_empty()
                 && let Some(length) = length(input)?
-                && let Some(message) = input.get(PREFIX..PREFIX + length)
+                && let Some(message) = input.get(..PREFIX + length)
             {
                 hear(message)?;
                 input = &input[PREFIX + length..];
@@ -42,29 +45,48 @@ impl Messages {
                 && self.partial.len() == PREFIX + length
             {
                 // What was large once need not be kept for the next small one.
-                hear(&std::mem::take(&mut self.partial)[PREFIX..])?;
+                hear(&std::mem::take(&mut self.partial))?;
             }
         }
         Ok(())
     }
 }
 
+/// What is in a message that has its prefix.
+///
+/// # Errors
+/// If it cannot be unpacked.
+pub fn body(framed: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+    let (prefix, body) = framed.split_at_checked(PREFIX).ok_or("a message without its prefix")?;
+    if prefix[0] == 0 {
+        return Ok(body.into());
+    }
+    let unpacked = zstd::bulk::decompress(body, MAX_MESSAGE);
+    Ok(unpacked.map_err(|error| format!("a message that cannot be unpacked: {error}"))?.into())
+}
+
 /// The length of the message that begins here, if so much is known.
 fn length(prefix: &[u8]) -> Result<Option<usize>, String> {
-    let Some(&[compressed, a, b, c, d]) = prefix.first_chunk::<PREFIX>() else { return Ok(None) };
+    let Some(&[packed, a, b, c, d]) = prefix.first_chunk::<PREFIX>() else { return Ok(None) };
     let length = u32::from_be_bytes([a, b, c, d]) as usize;
-    if compressed != 0 || length > MAX_MESSAGE {
-        return Err(format!("a message of {length} bytes, compressed: {compressed}"));
+    if packed > 1 || length > MAX_MESSAGE {
+        return Err(format!("a message of {length} bytes, packed: {packed}"));
     }
     Ok(Some(length))
 }
 
-/// Appends a message with its prefix.
+/// A message with its prefix.
 pub fn framed(message: &impl prost::Message) -> Vec<u8> {
-    let body = message.encode_to_vec();
-    let mut out = vec![0];
-    out.extend_from_slice(&u32::try_from(body.len()).unwrap_or(u32::MAX).to_be_bytes());
-    out.extend_from_slice(&body);
+    joined(&[&message.encode_to_vec()])
+}
+
+/// A message of these parts with its prefix. Protobuf makes one of them: each adds fields to it.
+pub fn joined(parts: &[&[u8]]) -> Vec<u8> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let mut out = Vec::with_capacity(PREFIX + length);
+    out.push(0);
+    out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes());
+    parts.iter().for_each(|part| out.extend_from_slice(part));
     out
 }
 
@@ -79,7 +101,7 @@ mod tests {
             let (mut messages, mut heard) = (Messages::default(), Vec::new());
             for part in sent.chunks(step) {
                 let hear = |message: &[u8]| {
-                    heard.push(message.to_vec());
+                    heard.push(message[PREFIX..].to_vec());
                     Ok(())
                 };
                 messages.take(part, hear).unwrap();
@@ -89,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_or_too_large_is_refused() {
-        for prefix in [[1, 0, 0, 0, 0], [0, 1, 0, 0, 0]] {
+    fn what_is_too_large_or_packed_in_an_unknown_way_is_refused() {
+        for prefix in [[2, 0, 0, 0, 0], [0, 1, 0, 0, 0]] {
             assert!(Messages::default().take(&prefix, |_| Ok(())).is_err());
         }
     }

@@ -4,12 +4,16 @@ use std::{
     collections::BTreeMap,
     io,
     ops::Range,
-    sync::{Arc, PoisonError, atomic::Ordering::Relaxed, mpsc::Receiver},
+    sync::{
+        Arc, PoisonError,
+        atomic::Ordering::Relaxed,
+        mpsc::{Receiver, Sender},
+    },
     time::{Duration, Instant},
 };
 
 use mio::{Events, Interest, Poll, Token};
-use tower_common::clock;
+use tower_common::{clock, digest::Digest};
 
 use super::{
     beacon::Beacon,
@@ -55,6 +59,16 @@ pub(super) enum Command {
     Restore(usize, Range<usize>),
     /// What the floor sends counts for this mark.
     Floor(usize),
+    /// Tells what those hold that are equal to their Tower.
+    Audit(Sender<Vec<Held>>),
+}
+
+/// What some Beacons hold.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) digest: Digest,
+    pub(super) resources: usize,
+    pub(super) beacons: usize,
 }
 
 pub(super) struct Loop {
@@ -185,8 +199,23 @@ impl Loop {
                     }
                 }
                 Command::Floor(mark) => self.shared.floor = mark,
+                Command::Audit(answer) => {
+                    let _ = answer.send(self.audit());
+                }
             }
         }
+    }
+
+    fn audit(&self) -> Vec<Held> {
+        let mut all: Vec<Held> = Vec::new();
+        for slot in self.slots.iter().filter(|slot| slot.equal) {
+            let (digest, resources) = (slot.beacon.state().digest(), slot.beacon.state().len());
+            match all.iter_mut().find(|held| held.digest == digest && held.resources == resources) {
+                Some(held) => held.beacons += 1,
+                None => all.push(Held { digest, resources, beacons: 1 }),
+            }
+        }
+        all
     }
 
     fn connect(&mut self, number: usize) {

@@ -12,6 +12,7 @@ use std::{
     rc::{Rc, Weak},
 };
 
+use prost::Message;
 use tower_common::{
     delivery::{Delivery, Scope},
     digest::{Buckets, Digest},
@@ -129,7 +130,7 @@ impl State {
         }
     }
 
-    /// A report of this state at a revision, framed for gRPC.
+    /// A report of this state at a revision.
     pub fn report(&self, revision: u64) -> Rc<[u8]> {
         let mut kept = self.report.borrow_mut();
         if let Some((at, bytes)) = &*kept
@@ -144,7 +145,7 @@ impl State {
             ..Default::default()
         };
         let request = v1::WatchRequest { request: Some(v1::watch_request::Request::Report(report)) };
-        let bytes: Rc<[u8]> = super::messages::framed(&request).into();
+        let bytes: Rc<[u8]> = request.encode_to_vec().into();
         *kept = Some((revision, bytes.clone()));
         bytes
     }

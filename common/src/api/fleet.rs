@@ -116,6 +116,27 @@ pub struct Active {
     pub activation: Option<String>,
 }
 
+/// `GET /propagation`: how soon what is published is in force on hosts, by the last minute's heartbeats, which
+/// take the way of any change, from the source on; over all Beacons of this Tower.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Propagation {
+    /// How many times a Beacon has reported a heartbeat. Of none there are no quantiles.
+    pub reports: u64,
+    /// The median, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    /// Nine of ten took no longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p90_ms: Option<f64>,
+    /// All but one in a hundred.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+    /// The last of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ms: Option<f64>,
+}
+
 /// What became of a release at a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -243,6 +243,9 @@ pub struct Beacon {
     pub rejections: Vec<TypeRejection>,
     /// How many xDS clients it has.
     pub clients: u64,
+    /// How long the last heartbeat took that it has reported, from Tower until it was in force there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrival_micros: Option<u64>,
 }
 
 /// An xDS client's rejection of a version of a type.

@@ -47,6 +47,26 @@ async fn b25_one_that_dies_and_comes_back_changes_nothing_for_others() -> Result
     Ok(())
 }
 
+/// How soon what is published is in force on hosts is known without anything being published.
+#[tokio::test]
+async fn how_soon_changes_arrive_is_measured_all_the_time() -> Result<()> {
+    let registrar = Registrar::in_files()?;
+    let mesh = Mesh::start(registrar.discovery()).await?;
+    eventually(SOON, "a heartbeat is reported", async || {
+        let told = mesh.tower.http_get("/api/v1/propagation").await?.ok()?.json()?;
+        let quantiles = ["p50_ms", "p90_ms", "p99_ms", "max_ms"].map(|name| told[name].as_f64());
+        ensure!(told["reports"].as_u64() > Some(0) && quantiles.is_sorted(), "{told}");
+        ensure!(quantiles.iter().all(|value| value.is_some_and(|millis| millis < 5_000.0)), "{told}");
+        let beacons = mesh.tower.http_get("/api/v1/beacons").await?.ok()?.json()?;
+        ensure!(beacons["beacons"][0]["arrival_micros"].is_u64(), "{beacons}");
+        let count = mesh.tower.metric("tower_source_to_applied_seconds_count").await?;
+        ensure!(count > Some(0.0), "{count:?}");
+        Ok(())
+    })
+    .await;
+    Ok(())
+}
+
 /// What each client was sent can be looked up; and by which stream.
 #[tokio::test]
 async fn what_an_envoy_was_sent_can_be_read() -> Result<()> {

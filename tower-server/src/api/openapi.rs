@@ -53,7 +53,7 @@ routes! {
     },
     plan::{plan_activation},
     config::{host_config},
-    fleet::{list_hosts, get_host, list_lacking},
+    fleet::{list_hosts, get_host, list_lacking, propagation},
     past::{host_active},
     schema::{service_schema},
     parts::{

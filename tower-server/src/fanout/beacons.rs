@@ -1,19 +1,25 @@
 //! Who is connected, and what they last reported.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use serde::Serialize;
 use tower_common::clock;
 use tower_proto::v1;
 
-use super::refusals::Refusals;
+use super::{arrivals::Arrivals, refusals::Refusals};
 use crate::fleet::Fleet;
 
 /// The connected Beacons, shared by all streams.
 #[derive(Debug, Default)]
 pub struct Beacons {
     refusals: Refusals,
+    arrivals: Arc<Arrivals>,
     fleet: Arc<Fleet>,
     inner: Mutex<Inner>,
 }
@@ -45,6 +51,8 @@ pub struct BeaconState {
     pub rejections: Vec<Rejection>,
     /// How many xDS clients it has.
     pub clients: usize,
+    /// How long the last heartbeat took that it has reported, until it was in force there.
+    pub arrival: Option<Duration>,
 }
 
 /// An xDS client's rejection, not yet followed by an acceptance.
@@ -66,6 +74,7 @@ pub struct Connected {
     beacons: Arc<Beacons>,
     id: u64,
     node_id: String,
+    since: Instant,
 }
 
 impl Beacons {
@@ -86,14 +95,20 @@ impl Beacons {
             revision: 0,
             rejections: Vec::new(),
             clients: 0,
+            arrival: None,
         };
         inner.connected.insert(id, state);
-        Connected { beacons: self.clone(), id, node_id }
+        Connected { beacons: self.clone(), id, node_id, since: clock::monotonic() }
     }
 
     /// The hosts that they are on, also of those that were connected before.
     pub fn fleet(&self) -> &Arc<Fleet> {
         &self.fleet
+    }
+
+    /// How soon what is sent is in force there.
+    pub fn arrivals(&self) -> &Arc<Arrivals> {
+        &self.arrivals
     }
 
     /// Those that could not connect.
@@ -120,11 +135,17 @@ impl Beacons {
 impl Connected {
     /// Replaces what the Beacon reported last.
     pub fn report(&self, report: v1::Report) {
+        let arrivals = &self.beacons.arrivals;
+        let arrival = report
+            .applied
+            .as_ref()
+            .and_then(|applied| arrivals.applied(applied, self.since, clock::monotonic()));
         self.beacons.fleet.report(&self.node_id, self.id, &report);
         let mut inner = self.beacons.inner.lock();
         let Some(state) = inner.connected.get_mut(&self.id) else { return };
         state.reported_unix_ms = Some(clock::unix_millis());
         state.revision = report.revision;
+        state.arrival = arrival.or(state.arrival);
         state.clients = report.clients.len();
         state.rejections = report.clients.into_iter().flat_map(rejections).collect();
     }

@@ -161,7 +161,7 @@ impl WatchBody {
             return;
         };
         self.admitted = Some(admitted);
-        self.pending.extend(start.frames.iter().cloned());
+        self.pending.extend(start.frames(self.reader.encoding()).iter().cloned());
         self.stage = start.next.map_or(Stage::Asked, Stage::Following);
     }
 

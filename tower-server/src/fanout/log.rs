@@ -14,10 +14,12 @@ use bytes::Bytes;
 use futures::task::AtomicWaker;
 use parking_lot::{Mutex, RwLock};
 
+use super::encoding::{Encoding, packed};
+
 /// How much the log holds. What is older is dropped, and whoever still wanted it starts over.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Bytes of all frames together. The newest entry is kept even if it is larger.
+    /// Bytes of all frames together, as they are before they are packed. The newest entry is kept even if it is larger.
     pub bytes: u64,
     /// Entries.
     pub entries: usize,
@@ -53,7 +55,8 @@ struct Ring {
 
 #[derive(Debug)]
 struct Entry {
-    frames: Vec<Bytes>,
+    plain: Vec<Bytes>,
+    packed: Vec<Bytes>,
     /// The revision after it.
     revision: u64,
     /// Bytes ever appended before it.
@@ -85,6 +88,7 @@ pub struct Cursor {
 pub struct Reader {
     log: Arc<FrameLog>,
     id: u64,
+    encoding: Encoding,
     waker: Arc<AtomicWaker>,
 }
 
@@ -100,12 +104,13 @@ impl FrameLog {
     }
 
     /// Appends frames that belong together, after which readers are at this revision, and wakes them all.
-    pub fn append(&self, frames: Vec<Bytes>, revision: u64) {
+    pub fn append(&self, plain: Vec<Bytes>, revision: u64) {
+        let packed = plain.iter().map(packed).collect();
         {
             let mut ring = self.ring.write();
             let start = ring.written;
-            ring.written += frames.iter().map(|frame| frame.len() as u64).sum::<u64>();
-            ring.entries.push_back(Entry { frames, revision, start });
+            ring.written += plain.iter().map(|frame| frame.len() as u64).sum::<u64>();
+            ring.entries.push_back(Entry { plain, packed, revision, start });
             while ring.entries.len() > 1
                 && (ring.bytes() > self.limits.bytes || ring.entries.len() > self.limits.entries)
             {
@@ -135,12 +140,12 @@ impl FrameLog {
         (ring.entries.len(), ring.bytes())
     }
 
-    /// Registers a reader.
-    pub fn reader(self: &Arc<Self>) -> Reader {
+    /// Registers a reader of this encoding.
+    pub fn reader(self: &Arc<Self>, encoding: Encoding) -> Reader {
         let id = self.next_reader.fetch_add(1, Ordering::Relaxed);
         let waker = Arc::new(AtomicWaker::new());
         self.readers.lock().insert(id, waker.clone());
-        Reader { log: self.clone(), id, waker }
+        Reader { log: self.clone(), id, encoding, waker }
     }
 
     /// How many readers are registered.
@@ -148,7 +153,7 @@ impl FrameLog {
         self.readers.lock().len()
     }
 
-    fn read(&self, at: Cursor, until: u64) -> Read {
+    fn read(&self, encoding: Encoding, at: Cursor, until: u64) -> Read {
         let ring = self.ring.read();
         let Some(skipped) = at.place.checked_sub(ring.first) else { return Read::Lagged };
         let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
@@ -161,7 +166,10 @@ impl FrameLog {
             if entry.start >= enough || next.place >= until {
                 break;
             }
-            frames.extend_from_slice(&entry.frames);
+            frames.extend_from_slice(match encoding {
+                Encoding::Plain => &entry.plain,
+                Encoding::Zstd => &entry.packed,
+            });
             next = Cursor { place: next.place + 1, revision: entry.revision };
         }
         Read::Frames(frames, next)
@@ -178,13 +186,18 @@ impl Reader {
     /// Reads at a place, and not beyond `until`, which must lie behind it. If that is [`Read::Pending`],
     /// `waker` is woken by the next append.
     pub fn poll(&self, at: Cursor, until: u64, waker: &Waker) -> Read {
-        let read = self.log.read(at, until);
+        let read = self.log.read(self.encoding, at, until);
         if read != Read::Pending {
             return read;
         }
         self.waker.register(waker);
         // Something may have been appended just before the registration.
-        self.log.read(at, until)
+        self.log.read(self.encoding, at, until)
+    }
+
+    /// How it reads.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
     }
 
     /// Wakes whoever polled last.
@@ -235,7 +248,7 @@ mod tests {
     #[test]
     fn readers_see_every_frame_once_and_in_order() {
         let log = FrameLog::new(Limits::default());
-        let reader = log.reader();
+        let reader = log.reader(Encoding::Plain);
         log.append(entry("a"), 7);
         log.append([entry("b"), entry("c")].concat(), 8);
         let Read::Frames(frames, next) = poll(&reader, 0) else { panic!("no frames") };
@@ -247,7 +260,7 @@ mod tests {
     #[test]
     fn a_reader_takes_a_bounded_amount_at_once() {
         let log = FrameLog::new(Limits::default());
-        let reader = log.reader();
+        let reader = log.reader(Encoding::Plain);
         for _ in 0..5 {
             log.append(vec![vec![0; 100 << 10].into()], 7);
         }
@@ -262,7 +275,7 @@ mod tests {
     #[test]
     fn a_reader_can_be_stopped_at_a_place() {
         let log = FrameLog::new(Limits::default());
-        let reader = log.reader();
+        let reader = log.reader(Encoding::Plain);
         for text in ["a", "b", "c"] {
             log.append(entry(text), 7);
         }
@@ -274,7 +287,7 @@ mod tests {
     #[test]
     fn a_waiting_reader_is_woken() {
         let log = FrameLog::new(Limits::default());
-        let reader = log.reader();
+        let reader = log.reader(Encoding::Plain);
         let count = Arc::new(Count::default());
         assert_eq!(
             reader.poll(Cursor { place: 0, revision: 0 }, u64::MAX, &Waker::from(count.clone())),
@@ -287,7 +300,7 @@ mod tests {
     #[test]
     fn the_ring_is_bounded_and_tells_who_fell_behind() {
         let log = FrameLog::new(Limits { bytes: 4, entries: 3 });
-        let reader = log.reader();
+        let reader = log.reader(Encoding::Plain);
         for text in ["a", "b", "c", "d"] {
             log.append(entry(text), 7);
         }
@@ -304,7 +317,7 @@ mod tests {
     #[test]
     fn a_reader_that_is_dropped_leaves_nothing() {
         let log = FrameLog::new(Limits::default());
-        let readers = [log.reader(), log.reader()];
+        let readers = [log.reader(Encoding::Plain), log.reader(Encoding::Plain)];
         assert_eq!(log.readers(), 2);
         drop(readers);
         assert_eq!(log.readers(), 0);

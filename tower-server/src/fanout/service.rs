@@ -22,6 +22,7 @@ use super::{
     admission::Admission,
     beacons::{Beacons, Connected},
     body::{self, FetchStart, Inbox, Leave, WatchBody},
+    encoding::Encoding,
     frame,
     log::FrameLog,
     peer::Peer,
@@ -118,6 +119,7 @@ async fn watch(
     request: Request<tonic::body::Body>,
 ) -> Result<Response<tonic::body::Body>, Status> {
     let peer = Peer::of(request.extensions());
+    let encoding = Encoding::accepted(request.headers());
     let buffers = BufferSettings::new(REQUEST_BUFFER_BYTES, REQUEST_BUFFER_BYTES);
     let decoder = ProstCodec::<v1::WatchResponse, v1::WatchRequest>::raw_decoder(buffers);
     let mut requests = Streaming::new_request(decoder, request.into_body(), None, Some(MAX_REQUEST_BYTES));
@@ -135,7 +137,7 @@ async fn watch(
     info!(node = node.id, zone = node.zone, peer = ?peer.address, "beacon connected");
     let connected = Arc::new(shared.beacons.connect(node.clone(), peer.address));
     let ended = CancellationToken::new();
-    let reader = shared.log.reader();
+    let reader = shared.log.reader(encoding);
     let inbox = Inbox::new(&reader);
     let listener = Listener {
         node: node.id,
@@ -161,6 +163,7 @@ async fn watch(
     });
     let mut response = Response::new(tonic::body::Body::new(body));
     response.headers_mut().insert(CONTENT_TYPE, tonic::metadata::GRPC_CONTENT_TYPE);
+    encoding.announce(response.headers_mut());
     Ok(response)
 }
 

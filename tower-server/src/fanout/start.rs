@@ -1,11 +1,17 @@
 //! What a stream begins with, or starts over with: frames that bring a Beacon to one place in the log.
 //! They are encoded once for all who need the same.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 
-use super::log::{Cursor, FrameLog};
+use super::{
+    encoding::{Encoding, packed},
+    log::{Cursor, FrameLog},
+};
 
 /// So many starts are kept: Beacons that come back together come from the same few states.
 const KEPT: usize = 16;
@@ -16,8 +22,8 @@ const WORTH_SHARING_BYTES: u64 = 64 << 10;
 /// Frames, and where the log goes on from them.
 #[derive(Debug)]
 pub struct Start {
-    /// What is sent first.
-    pub frames: Vec<Bytes>,
+    frames: Vec<Bytes>,
+    packed: OnceLock<Vec<Bytes>>,
     /// Where it goes on. `None` if the Beacon has been asked something and must answer first.
     pub next: Option<Cursor>,
 }
@@ -43,7 +49,20 @@ pub struct StartCache {
 }
 
 impl Start {
-    /// Bytes of its frames.
+    /// These frames, and where the log goes on from them.
+    pub fn new(frames: Vec<Bytes>, next: Option<Cursor>) -> Self {
+        Self { frames, packed: OnceLock::new(), next }
+    }
+
+    /// What is sent first. It is packed for the first stream that takes it so.
+    pub fn frames(&self, encoding: Encoding) -> &[Bytes] {
+        match encoding {
+            Encoding::Plain => &self.frames,
+            Encoding::Zstd => self.packed.get_or_init(|| self.frames.iter().map(packed).collect()),
+        }
+    }
+
+    /// Bytes of its frames, before they are packed.
     pub fn bytes(&self) -> u64 {
         self.frames.iter().map(|frame| frame.len() as u64).sum()
     }
@@ -85,7 +104,7 @@ mod tests {
         let mut cache = StartCache::new(log.clone());
         assert!(cache.get(&StartFrom::Nothing, 0).is_none());
         let next = Some(Cursor { place: log.end(), revision: 0 });
-        cache.put(StartFrom::Nothing, Start { frames: vec![vec![0; 100].into()], next });
+        cache.put(StartFrom::Nothing, Start::new(vec![vec![0; 100].into()], next));
         log.append(vec![vec![0; 64 << 10].into()], 1);
         assert!(cache.get(&StartFrom::Nothing, 0).is_some());
         assert!(cache.get(&StartFrom::Nothing, 1).is_none(), "it leads to place 0");
@@ -100,7 +119,7 @@ mod tests {
         let mut cache = StartCache::new(log);
         let next = Some(Cursor { place: 0, revision: 0 });
         for revision in 0..=KEPT as u64 {
-            cache.put(StartFrom::Revision(revision), Start { frames: vec![], next });
+            cache.put(StartFrom::Revision(revision), Start::new(vec![], next));
         }
         assert!(cache.get(&StartFrom::Revision(0), 0).is_none());
         assert!(cache.get(&StartFrom::Revision(1), 0).is_some());

@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use serde::Deserialize;
 use tower_common::{
-    api::fleet::{Held, Host, HostDetail, HostList, Lack, Lacking},
+    api::fleet::{Held, Host, HostDetail, HostList, Lack, Lacking, Propagation},
     view::evaluate,
 };
 use tower_proto::v1;
@@ -140,6 +140,20 @@ pub(crate) async fn list_lacking(
         lacking,
         next,
     }))
+}
+
+/// How soon what is published is in force on hosts
+#[utoipa::path(tag = "hosts", responses((status = 200, body = Propagation)))]
+#[get("/api/v1/propagation")]
+pub(crate) async fn propagation(state: web::Data<AppState>) -> HttpResponse {
+    let quantiles = state.beacons.arrivals().quantiles();
+    HttpResponse::Ok().json(Propagation {
+        reports: quantiles.map_or(0, |known| known.reports as u64),
+        p50_ms: quantiles.map(|known| known.p50),
+        p90_ms: quantiles.map(|known| known.p90),
+        p99_ms: quantiles.map(|known| known.p99),
+        max_ms: quantiles.map(|known| known.most),
+    })
 }
 
 fn find<'a>(folded: &'a State, release: &str) -> Option<(&'a str, &'a Service, &'a v1::ReleaseMade)> {

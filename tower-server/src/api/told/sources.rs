@@ -98,6 +98,7 @@ pub fn beacon(beacon: beacons::BeaconState) -> Beacon {
         revision: beacon.revision,
         rejections: beacon.rejections.into_iter().map(rejection).collect(),
         clients: beacon.clients as u64,
+        arrival_micros: beacon.arrival.map(|took| u64::try_from(took.as_micros()).unwrap_or(u64::MAX)),
     }
 }
 

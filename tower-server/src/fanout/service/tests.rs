@@ -59,7 +59,7 @@ impl TowerStore {
     fn from(&self, from: &StartFrom) -> FetchStart {
         let core = self.core.lock();
         let next = Some(Cursor { place: self.log.end(), revision: core.revision() });
-        let start = Arc::new(Start { frames: core.delivery_from(from), next });
+        let start = Arc::new(Start::new(core.delivery_from(from), next));
         Box::pin(async move { Some(start) })
     }
 }
@@ -72,7 +72,7 @@ impl Starts for TowerStore {
             None => {
                 let ask_buckets = Some(v1::AskBuckets { count: 64 });
                 let ask = v1::WatchResponse { ask_buckets, ..Default::default() };
-                let start = Arc::new(Start { frames: vec![frame::framed(&ask)], next: None });
+                let start = Arc::new(Start::new(vec![frame::framed(&ask)], None));
                 Box::pin(async move { Some(start) })
             }
         }
