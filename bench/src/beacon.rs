@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long CPU is measured.
-const WINDOW: Duration = Duration::from_secs(20);
+const WINDOW: Duration = Duration::from_secs(12);
 
 /// What the snapshot and the Envoy need to settle after a start.
 const SETTLE: Duration = Duration::from_secs(8);

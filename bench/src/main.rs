@@ -16,7 +16,8 @@ use tower_bench::{
     fleet::Beacons,
     floor, load, log,
     mesh::Size,
-    peers, slow, soak, storm,
+    peers, slow, soak,
+    storm::{self, Storms},
 };
 
 /// Benchmarks of Tower and Beacon.
@@ -133,7 +134,7 @@ enum Scenario {
         #[arg(long)]
         document: Option<PathBuf>,
         /// Beacons, at most
-        #[arg(long, default_value_t = 8000)]
+        #[arg(long, default_value_t = 16_000)]
         beacons: usize,
     },
     /// What scenarios compare with; started by them
@@ -174,7 +175,7 @@ async fn main() -> Result<()> {
         }
         Scenario::Storm { beacons, mesh } => {
             report.name("storm");
-            storm::run(&mut report, beacons, mesh).await?;
+            storm::run(&mut report, beacons, mesh, Storms::All).await?;
         }
         Scenario::Slow { beacons, mesh, stopped, rate } => {
             report.name("slow");
@@ -184,7 +185,7 @@ async fn main() -> Result<()> {
             report.name("tls");
             let beacons = Beacons { beacons, tls: true };
             fanout::run(&mut report, beacons, fanout::USUAL, fanout::CHANGES).await?;
-            storm::run(&mut report, beacons, Size::default()).await?;
+            storm::run(&mut report, beacons, Size::default(), Storms::All).await?;
         }
         Scenario::Soak { beacons, mesh, rate, seconds } => {
             report.name("soak");

@@ -202,7 +202,7 @@ impl Tally {
 async fn tower(fleet: &Fleet, setting: Setting) -> Result<(Tally, Vec<u8>)> {
     let Setting { clients, run, changes, .. } = setting;
     let tower = fleet.tower().await?;
-    tower.settled(fleet).await?;
+    tower.settled(&fleet.mesh).await?;
     let process = tower.process()?;
     let before = process.resident();
     let swarm = Swarm::start(clients)?;
@@ -229,7 +229,7 @@ async fn tower(fleet: &Fleet, setting: Setting) -> Result<(Tally, Vec<u8>)> {
         }
     }
     swarm.until_equal(clients, LIMIT).await?;
-    swarm.check(clients)?;
+    swarm.verify(fleet.mesh.resources(), LIMIT).await?;
     Ok((tally, swarm.board.marked()))
 }
 

@@ -54,6 +54,8 @@ pub async fn run(
         report.note("beacons", count as f64);
         report.note("stopped", stopped as f64);
         report.note("sent_meanwhile_mib", appended / f64::from(1 << 20));
+        let log = tower.tower.metric("tower_log_bytes").await?.unwrap_or_default();
+        report.note("shared_log_mib", log / f64::from(1 << 20));
         report.note("bytes_per_stream_before", (resident - alone) / count as f64);
         report.note("bytes_per_stream_while_stopped", (process.resident() - alone) / count as f64);
         report.note("growth_bytes_per_stopped", (process.resident() - resident) / stopped as f64);

@@ -20,11 +20,20 @@ use crate::{
 /// One in so many endpoints changes while all are away.
 const CHANGED: usize = 100;
 
+/// Which storms there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storms {
+    /// All of them.
+    All,
+    /// To the Tower that they had, when nothing has changed.
+    Same,
+}
+
 /// Runs the scenario.
 ///
 /// # Errors
 /// If a Beacon ends up with something else than Tower has, or something does not work.
-pub async fn run(report: &mut Report, beacons: Beacons, size: Size) -> Result<()> {
+pub async fn run(report: &mut Report, beacons: Beacons, size: Size, storms: Storms) -> Result<()> {
     let fleet = Fleet::new(beacons, size).await?;
     let count = beacons.beacons;
     let mut round = 0;
@@ -49,6 +58,9 @@ pub async fn run(report: &mut Report, beacons: Beacons, size: Size) -> Result<()
             away(&tower).await?;
             tower.settled(&fleet.mesh).await?;
             storm(report, &fleet, &tower, &swarm, &what("same")).await?;
+            if storms == Storms::Same {
+                break;
+            }
 
             away(&tower).await?;
             tower.tower.kill();

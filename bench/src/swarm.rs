@@ -154,7 +154,10 @@ impl Swarm {
             let held = asked.and_then(|()| held.recv().map_err(|_| "the swarm has ended".to_owned()))?;
             match held.as_slice() {
                 [all] if all.beacons == self.count && all.resources == resources => Ok(()),
-                _ => Err(format!("{} Beacons do not hold the same {resources} resources: {held:?}", self.count)),
+                _ => Err(format!(
+                    "{} Beacons do not hold the same {resources} resources: {held:?}",
+                    self.count
+                )),
             }
         })
         .await?;

@@ -67,7 +67,8 @@ impl Tower {
         let mut changes = self.changes.lock();
         *changes += 1;
         let position = v1::Position { source: "zk".into(), incarnation: "1".into(), index: *changes };
-        let mut status = v1::SourceStatus { source: "zk".into(), position: Some(position), ..Default::default() };
+        let mut status =
+            v1::SourceStatus { source: "zk".into(), position: Some(position), ..Default::default() };
         status.set_state(v1::SourceState::Live);
         let transaction =
             Transaction { upserts: upserts.to_vec(), sources: vec![status], ..Transaction::default() };

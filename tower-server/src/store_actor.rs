@@ -325,7 +325,8 @@ mod tests {
         // So many that changes wait as long as they may.
         let readers: Vec<_> = (0..10_000).map(|_| log.reader(Encoding::Plain)).collect();
         let of_actor = log.clone();
-        let store = StoreActor::new("", Served::All, 1000, of_actor, StoreMetrics::default(), Arc::default()).start();
+        let store =
+            StoreActor::new("", Served::All, 1000, of_actor, StoreMetrics::default(), Arc::default()).start();
         for name in ["a", "b", "c", "d"] {
             store.send(publish(name)).await.unwrap();
         }

@@ -20,7 +20,10 @@ use super::{
     protocol::{Decoder, Protocol, Wanted},
     subscriber::{Said, Subscriber},
 };
-use crate::swarm::connection::{Connection, Target};
+use crate::swarm::{
+    connection::{Connection, Target},
+    messages::body,
+};
 
 /// The name of the thread, by which its CPU time is found.
 pub const THREAD: &str = "clients";
@@ -226,7 +229,7 @@ impl Loop {
             match link {
                 Link::Grpc(connection) => connection.take(&buffer[..read], |message, say| {
                     let mut mark = shared.mark();
-                    let heard = decoder.hear(message, mark.number, &mark.wanted)?;
+                    let heard = decoder.hear(&body(message)?, mark.number, &mark.wanted)?;
                     say.extend_from_slice(heard.answer.as_deref().unwrap_or_default());
                     *begun += heard.begun;
                     if heard.found {

@@ -141,7 +141,8 @@ impl Contents {
     }
 
     fn decode(&mut self, bytes: &[u8], marks: &Marks) -> Result<Message, String> {
-        let mut response = v1::WatchResponse::decode(&*messages::body(bytes)?).map_err(|error| error.to_string())?;
+        let mut response =
+            v1::WatchResponse::decode(&*messages::body(bytes)?).map_err(|error| error.to_string())?;
         let upserts = std::mem::take(&mut response.upserts);
         let upserts: Result<Vec<_>, _> = upserts.iter().map(|encoded| Resource::decode(encoded)).collect();
         let upserts = upserts.map_err(|error| error.to_string())?;
