@@ -106,7 +106,7 @@ fn table(page: &mut String, columns: &[(String, Report)]) {
 }
 
 /// Three digits are all that such figures are worth.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 100.0 {
         format!("{value:.0}")

@@ -6,17 +6,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use tower_bench::{
     activation, all, beacon,
     churn::{self, Rate},
-    endtoend, fanout,
+    cilium, endtoend, fanout,
     figures::Report,
     fleet::Beacons,
     floor, load, log,
     mesh::Size,
-    registry, slow, soak,
+    peers, registry, slow, soak,
     storm::{self, Storms},
 };
 
@@ -119,6 +119,23 @@ enum Scenario {
     },
     /// Tower's start, memory and answers, with many services that have documents
     Registry(registry::Size),
+    /// The fan-out beside go-control-plane, nats-server and etcd; needs Go
+    Peers {
+        #[command(flatten)]
+        options: peers::Options,
+        /// Write the tables to this file
+        #[arg(long)]
+        document: Option<PathBuf>,
+    },
+    /// A stream for each pod against a Beacon for each node, in clusters of 500 and 5,000 nodes
+    Cilium {
+        /// How long, in each run
+        #[arg(long, default_value_t = 10)]
+        seconds: u32,
+        /// Write the table to this file
+        #[arg(long)]
+        document: Option<PathBuf>,
+    },
     /// A short form of all of them
     All {
         /// Write tables and curves to this file, and the curves beside it
@@ -209,8 +226,34 @@ async fn main() -> Result<()> {
         Scenario::All { document, beacons } => {
             return all::run(options.runs, beacons, options.json, document.as_deref()).await;
         }
+        Scenario::Peers { options: wanted, document } => {
+            let cases = peers::run(&wanted, options.runs).await?;
+            return tell(
+                options.json,
+                document,
+                &peers::table::render(&cases),
+                &peers::table::object(&cases),
+            );
+        }
+        Scenario::Cilium { seconds, document } => {
+            let rows = cilium::run(options.runs, seconds).await?;
+            return tell(options.json, document, &cilium::render(&rows), &cilium::object(&rows));
+        }
         Scenario::Floor(options) => return floor::run(&options).await,
     }
     report.print(options.json);
+    Ok(())
+}
+
+/// Prints tables, writes them to a file if there is one, and ends with an object if that is wanted.
+#[allow(clippy::print_stdout, reason = "figures are the program's output")]
+fn tell(json: bool, document: Option<PathBuf>, page: &str, object: &serde_json::Value) -> Result<()> {
+    if let Some(path) = document {
+        std::fs::write(&path, page).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    println!("{page}");
+    if json {
+        println!("{object}");
+    }
     Ok(())
 }

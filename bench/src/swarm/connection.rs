@@ -38,6 +38,8 @@ pub struct Target {
 pub enum Kind {
     /// A Tower.
     Tower,
+    /// A gRPC server of another kind, and the method that is called there.
+    Other(&'static str),
     /// What writes frames that were made before, and listens to nothing.
     Floor,
     /// What only makes handshakes, and sends a byte after each.
@@ -117,9 +119,14 @@ impl Connection {
             room: Room { connection: FIRST_WINDOW, stream: FIRST_WINDOW, first: FIRST_WINDOW },
             read: 0,
         };
-        if target.kind == Kind::Tower {
+        let method = match target.kind {
+            Kind::Tower => Some("/tower.v1.Sync/Watch"),
+            Kind::Other(method) => Some(method),
+            Kind::Floor | Kind::Handshake => None,
+        };
+        if let Some(method) = method {
             http2::open(&mut connection.out, WINDOW);
-            http2::call(&mut connection.out, &target.address.to_string(), "/tower.v1.Sync/Watch");
+            http2::call(&mut connection.out, &target.address.to_string(), method);
         }
         Ok(connection)
     }
