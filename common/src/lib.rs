@@ -20,6 +20,7 @@ pub mod delivery;
 pub mod digest;
 pub mod document;
 pub mod durable;
+pub mod period;
 pub mod process;
 pub mod resource;
 pub mod sealed;

@@ -2,16 +2,52 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
+use tower_common::period;
+
 /// A length of time: a number with `ms`, `s`, `m`, `h` or `d`, or several of them, such as `1h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Period(pub(crate) Duration);
 
+/// In what it is written.
 const UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
 impl Period {
+    /// In milliseconds.
+    pub(crate) fn millis(self) -> u64 {
+        u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// In whole seconds, rounded up.
     pub(crate) fn seconds(self) -> u64 {
         self.0.as_secs() + u64::from(self.0.subsec_nanos() > 0)
+    }
+}
+
+/// A moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// In milliseconds since 1970.
+    Time(u64),
+    /// So long ago.
+    Ago(Period),
+    /// After this entry of the log.
+    Index(u64),
+}
+
+impl FromStr for When {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let index = text.strip_prefix('@').and_then(|index| index.parse().ok());
+        let time = || text.parse::<jiff::Timestamp>().ok()?.as_millisecond().try_into().ok();
+        let ago = || text.parse().ok();
+        index
+            .map(Self::Index)
+            .or_else(|| ago().map(Self::Ago))
+            .or_else(|| time().map(Self::Time))
+            .ok_or_else(|| {
+                format!("{text:?} is no moment; write 2026-01-31T12:00:00Z, or 2h for two hours ago, or @17 for an entry")
+            })
     }
 }
 
@@ -20,28 +56,13 @@ impl FromStr for Period {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || format!("{text:?} is no length of time; write 90s, 10m, 2h or 1h30m");
-        let mut rest = text;
-        let mut millis: u64 = 0;
-        if rest.is_empty() {
-            return Err(wrong());
-        }
-        while !rest.is_empty() {
-            let digits = rest.find(|c: char| !c.is_ascii_digit()).ok_or_else(wrong)?;
-            let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
-            rest = &rest[digits..];
-            let letters = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
-            let unit = UNITS.iter().find(|(name, _)| *name == &rest[..letters]).ok_or_else(wrong)?;
-            rest = &rest[letters..];
-            millis =
-                number.checked_mul(unit.1).and_then(|more| millis.checked_add(more)).ok_or_else(wrong)?;
-        }
-        Ok(Self(Duration::from_millis(millis)))
+        period::parse(text).map(Self).ok_or_else(wrong)
     }
 }
 
 impl fmt::Display for Period {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut left = u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX);
+        let mut left = self.millis();
         if left == 0 {
             return f.write_str("0s");
         }
@@ -73,12 +94,22 @@ mod tests {
 
     #[test]
     fn periods_are_read_and_written() {
-        for (text, millis) in [("90s", 90_000), ("1h30m", 5_400_000), ("250ms", 250), ("2d", 172_800_000)] {
-            assert_eq!(text.parse(), Ok(Period(Duration::from_millis(millis))));
+        for text in ["90s", "1h30m", "2d", "250ms"] {
+            let period: Period = text.parse().unwrap();
+            assert_eq!(period.to_string().parse(), Ok(period), "{text}");
         }
         assert_eq!(Period(Duration::from_secs(5400)).to_string(), "1h30m");
-        for text in ["", "5", "s", "5x", "1.5h", "-1s", "99999999999999999999s", "18446744073709551615d"] {
-            assert!(text.parse::<Period>().unwrap_err().contains("1h30m"), "{text}");
+        assert!("5".parse::<Period>().unwrap_err().contains("1h30m"));
+    }
+
+    #[test]
+    fn a_moment_is_a_time_a_period_ago_or_an_entry() {
+        assert_eq!("@17".parse(), Ok(When::Index(17)));
+        assert_eq!("2h".parse(), Ok(When::Ago(Period(Duration::from_secs(7200)))));
+        assert_eq!("1970-01-01T00:00:01.5Z".parse(), Ok(When::Time(1500)));
+        assert_eq!("1970-01-01T01:00:00+01:00".parse(), Ok(When::Time(0)));
+        for text in ["", "@", "@x", "yesterday", "2026-01-31", "1960-01-01T00:00:00Z"] {
+            assert!(text.parse::<When>().unwrap_err().contains("is no moment"), "{text}");
         }
     }
 

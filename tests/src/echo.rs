@@ -18,6 +18,7 @@ use hyper_util::{
 };
 use tokio::{
     net::TcpListener,
+    sync::watch,
     task::{JoinHandle, JoinSet},
 };
 
@@ -52,6 +53,7 @@ struct Shared {
     name: String,
     status: StatusCode,
     delay: Duration,
+    held: watch::Sender<bool>,
     headers: HeaderMap,
     seen: Vec<Seen>,
     connections: usize,
@@ -67,6 +69,7 @@ impl Echo {
             name: name.to_owned(),
             status: StatusCode::OK,
             delay: Duration::ZERO,
+            held: watch::Sender::new(false),
             headers: HeaderMap::new(),
             seen: Vec::new(),
             connections: 0,
@@ -92,6 +95,16 @@ impl Echo {
     /// Takes so long for an answer from now on.
     pub fn take(&self, delay: Duration) {
         self.with(|shared| shared.delay = delay);
+    }
+
+    /// Answers nothing until [`let_go`](Self::let_go), also what it was asked before and has not answered.
+    pub fn hold(&self) {
+        self.with(|shared| shared.held.send_replace(true));
+    }
+
+    /// Answers what it has held back, and what it is asked from now on.
+    pub fn let_go(&self) {
+        self.with(|shared| shared.held.send_replace(false));
     }
 
     /// Answers with this header from now on.
@@ -179,17 +192,19 @@ async fn answer(request: Request<Incoming>, shared: &Mutex<Shared>) -> Response<
         headers: head.headers.clone(),
         version: head.version,
     };
-    let (delay, mut response) = with(shared, |shared| {
+    let (delay, mut held, mut response) = with(shared, |shared| {
         shared.seen.push(seen);
         let mut response = Response::new(Full::new(Bytes::from(shared.name.clone())));
         *response.status_mut() = shared.status;
         response.headers_mut().extend(shared.headers.clone());
-        (shared.delay, response)
+        (shared.delay, shared.held.subscribe(), response)
     });
     if response.status() == StatusCode::NO_CONTENT {
         *response.body_mut() = Full::default();
     }
     tokio::time::sleep(delay).await;
+    // It ends with what it is answered for.
+    let _ = held.wait_for(|held| !held).await;
     response
 }
 

@@ -73,8 +73,8 @@ pub struct AppState {
     pub tls: Option<Reloading<ServerFiles>>,
     /// The mesh or region.
     pub scope: String,
-    /// Whoever composes what a host is served.
-    pub composing: Arc<tokio::sync::Mutex<()>>,
+    /// Whoever asks for what takes much of Tower: one at a time.
+    pub costly: Arc<tokio::sync::Mutex<()>>,
     /// Which services Beacons are sent.
     pub served: Served,
     /// Beyond so many of them the page warns.

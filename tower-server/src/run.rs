@@ -143,7 +143,7 @@ async fn serve(
         beacons: beacons.clone(),
         tls: tls.clone(),
         scope: scope.clone(),
-        composing: Arc::default(),
+        costly: Arc::default(),
         served: served.clone(),
         warn_services: options.warn_services,
         metrics: Arc::new(metrics),

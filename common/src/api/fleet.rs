@@ -46,6 +46,9 @@ pub struct Host {
     pub accepted: u64,
     /// How many it has not.
     pub lacking: u64,
+    /// The latest state of each type at each of its xDS clients, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub types: Option<Vec<ClientType>>,
 }
 
 /// `GET /hosts/{host}`.
@@ -57,8 +60,6 @@ pub struct HostDetail {
     pub host: Host,
     /// What it holds of the services with an assignment, by service.
     pub releases: Vec<Held>,
-    /// The latest state of each type at each of its xDS clients.
-    pub types: Vec<ClientType>,
 }
 
 /// What a host holds of a service.
@@ -83,6 +84,36 @@ pub struct Held {
     /// What was refused, and by whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Rejection>,
+}
+
+/// `GET /hosts/{host}/active`: what was active for a host at a moment, by the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HostActive {
+    /// The host.
+    pub host: String,
+    /// The last entry of the log that counted then; 0 is before the first.
+    pub index: u64,
+    /// When that was written, in milliseconds since 1970; absent before the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_unix_ms: Option<u64>,
+    /// The services that had a document for this host, by name.
+    pub services: Vec<Active>,
+}
+
+/// What was active of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Active {
+    /// The service.
+    pub service: String,
+    /// The number of the version.
+    pub version: u64,
+    /// The release that was made of it.
+    pub release: String,
+    /// The newest activation that had begun, if any is on record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activation: Option<String>,
 }
 
 /// What became of a release at a host.

@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::period::When;
+
 /// `describe`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Describe {
@@ -14,6 +16,10 @@ pub(crate) enum Describe {
     Host {
         /// The Beacon's node id
         host: String,
+        /// What was active for it then: a time such as 2026-01-31T12:00:00Z, how long ago, such as 2h, or
+        /// an entry of the log, such as @17
+        #[arg(long, value_name = "WHEN")]
+        at: Option<When>,
     },
 }
 

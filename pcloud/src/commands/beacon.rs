@@ -1,10 +1,9 @@
 //! `beacon`: the hosts, by what their Envoys have accepted.
 
-use serde::Serialize;
 use serde_json::json;
 use tower_common::api::{
     config::HostConfig,
-    fleet::{ClientType, Host, HostDetail, HostList, Lacking, TypeState},
+    fleet::{ClientType, Host, HostList, Lacking, TypeState},
 };
 use tower_common::clock::unix_millis;
 
@@ -35,17 +34,10 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Beacon) -> Result<(), 
     }
 }
 
-/// A host with the state of each type: the worst of its clients.
-#[derive(Debug, Serialize)]
-struct Row {
-    #[serde(flatten)]
-    host: Host,
-    types: Vec<ClientType>,
-}
-
 async fn status(shell: &Shell<'_>, selector: Option<&str>, search: Option<&str>) -> Result<(), Failure> {
     let wanted = labels(selector)?;
-    let query: Vec<(&str, String)> = search.iter().map(|search| ("search", (*search).to_owned())).collect();
+    let mut query = vec![("include", "types".to_owned())];
+    query.extend(search.map(|search| ("search", search.to_owned())));
     let mut hosts = Vec::new();
     pages(&shell.client, "/hosts", &query, None, |page: HostList| {
         let items = page.hosts.len();
@@ -59,17 +51,10 @@ async fn status(shell: &Shell<'_>, selector: Option<&str>, search: Option<&str>)
             key => host.labels.get(key) == Some(value),
         })
     });
-    let mut rows = Vec::new();
-    for host in hosts {
-        // What each client made of each type is not in the list.
-        let path = format!("/hosts/{}", segment(&host.name));
-        let detail: HostDetail = shell.client.get(&path, &()).await?;
-        rows.push(Row { host: detail.host, types: detail.types });
-    }
     shell.output.print(
-        &json!({ "hosts": rows }),
-        |wide| table(&rows, wide),
-        || rows.iter().map(|row| row.host.name.clone()).collect(),
+        &json!({ "hosts": hosts }),
+        |wide| table(&hosts, wide),
+        || hosts.iter().map(|host| host.name.clone()).collect(),
     )
 }
 
@@ -85,7 +70,7 @@ fn labels(selector: Option<&str>) -> Result<Vec<(String, String)>, Failure> {
         .collect()
 }
 
-fn table(rows: &[Row], wide: bool) -> Table {
+fn table(hosts: &[Host], wide: bool) -> Table {
     let mut titles = vec!["HOST", "ZONE", "BEACON", "ENVOYS"];
     titles.extend(TYPES.iter().map(|(title, _)| *title));
     titles.extend(["ACCEPTED", "LACKING", "SEEN"]);
@@ -94,8 +79,8 @@ fn table(rows: &[Row], wide: bool) -> Table {
     }
     let mut table = Table::new(&titles);
     let now = unix_millis();
-    for row in rows {
-        let host = &row.host;
+    for host in hosts {
+        let types = host.types.as_deref().unwrap_or_default();
         let connected = if host.connected {
             Cell::toned("connected", Tone::Good)
         } else {
@@ -103,7 +88,7 @@ fn table(rows: &[Row], wide: bool) -> Table {
         };
         let mut cells =
             vec![host.name.as_str().into(), host.zone.as_str().into(), connected, host.clients.into()];
-        cells.extend(TYPES.iter().map(|(_, message)| worst(&row.types, message)));
+        cells.extend(TYPES.iter().map(|(_, message)| worst(types, message)));
         cells.push(host.accepted.into());
         cells.push(match host.lacking {
             0 => "0".into(),
@@ -111,7 +96,7 @@ fn table(rows: &[Row], wide: bool) -> Table {
         });
         cells.push(host.seen_unix_ms.map_or("-".to_owned(), |then| ago(then, now)).into());
         if wide {
-            let rejected = row.types.iter().find(|of| !of.error.is_empty());
+            let rejected = types.iter().find(|of| !of.error.is_empty());
             cells.push(host.build.as_str().into());
             cells.push(host.workloads.join(",").into());
             cells.push(rejected.map_or("-".to_owned(), |of| format!("{}: {}", of.client, of.error)).into());

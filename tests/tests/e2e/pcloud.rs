@@ -226,6 +226,36 @@ async fn activity_is_followed_over_a_restart_of_tower() -> Result<()> {
     hears("web@2").await
 }
 
+#[tokio::test]
+async fn what_was_active_for_a_host_can_be_asked_of_any_moment() -> Result<()> {
+    let world = World::start().await?;
+    let pcloud = &world.pcloud;
+    let host = pcloud.ok(&["beacon", "status", "--jq", ".hosts[].name"]).await?;
+    let host = host.trim();
+    let active = async |at: &str| {
+        pcloud.ok(&["describe", "host", host, "--at", at, "--jq", ".index, .services[].version"]).await
+    };
+    let index = async || pcloud.ok(&["log", "status", "--jq", ".index"]).await;
+    pcloud.ok(&["version", "upload", "-f", "web.yaml"]).await?;
+    let before = index().await?;
+    pcloud.ok(&["activate", "web@1", "--wait"]).await?;
+    let first = index().await?;
+    pcloud.write("next.yaml", &DOCUMENT.replace("weight: 0", "weight: 5"))?;
+    pcloud.ok(&["version", "upload", "-f", "next.yaml"]).await?;
+    pcloud.ok(&["activate", "web@2", "--wait"]).await?;
+
+    let [before, first] = [before.trim(), first.trim()];
+    assert_eq!(active(&format!("@{before}")).await?, format!("{before}\n"));
+    assert_eq!(active(&format!("@{first}")).await?, format!("{first}\n1\n"));
+    assert!(active("0s").await?.ends_with("\n2\n"));
+    assert_eq!(active("365d").await?, "0\n", "there was nothing then");
+    let text = pcloud.ok(&["describe", "host", host, "--at", &format!("@{first}")]).await?;
+    ensure!(text.contains("web@1: release"), "{text}");
+    pcloud.fails(2, &["describe", "host", host, "--at", "yesterday"]).await?;
+    pcloud.fails(1, &["describe", "host", "nobody", "--at", "2h"]).await?;
+    Ok(())
+}
+
 /// How long after an activation the traffic is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_activation_at_once_is_seen_in_traffic_soon() -> Result<()> {

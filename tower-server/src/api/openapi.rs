@@ -54,6 +54,7 @@ routes! {
     plan::{plan_activation},
     config::{host_config},
     fleet::{list_hosts, get_host, list_lacking},
+    past::{host_active},
     schema::{service_schema},
     parts::{
         get_platform, put_platform, delete_platform, get_platform_of, put_platform_of, delete_platform_of,

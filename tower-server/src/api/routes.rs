@@ -6,6 +6,7 @@ pub mod config;
 pub mod fleet;
 pub mod log;
 pub mod parts;
+pub mod past;
 pub mod plan;
 pub mod probes;
 pub mod queries;

@@ -25,6 +25,7 @@ use super::{
 use crate::{
     auth::{gate::Credentials, identity::Known, token::Secret},
     fanout::beacons::Beacons,
+    registry::{Command, commands::IssueToken, permission::TOWER, testing::by},
 };
 
 async fn state(folder: &std::path::Path) -> AppState {
@@ -39,7 +40,7 @@ async fn state(folder: &std::path::Path) -> AppState {
         beacons: Arc::new(Beacons::default()),
         tls: None,
         scope: String::new(),
-        composing: Arc::default(),
+        costly: Arc::default(),
         served: Served::All,
         warn_services: 1000,
         metrics: Arc::new(Registry::default()),
@@ -108,12 +109,15 @@ async fn ask(
 
 macro_rules! app {
     ($known:expr) => {{
-        let known = $known.clone();
         let folder = tempfile::tempdir().unwrap();
+        app!($known, state(folder.path()).await)
+    }};
+    ($known:expr, $state:expr) => {{
+        let known = $known.clone();
         let find =
             move |id: &str| Ok(known.lock().iter().find(|known: &&Known| known.issued.id == id).cloned());
         let app = App::new()
-            .app_data(web::Data::new(state(folder.path()).await))
+            .app_data(web::Data::new($state))
             .app_data(web::Data::new(Credentials::new(find)))
             .configure(configure);
         test::init_service(app).await
@@ -177,8 +181,12 @@ async fn nobody_gets_anything_but_what_is_open() {
 #[actix_web::test]
 async fn whatever_is_wrong_is_a_problem_that_names_it() {
     let known = Arc::new(Mutex::new(Vec::new()));
-    let app = app!(known);
     let admin = issue(&["admin"], &known);
+    let folder = tempfile::tempdir().unwrap();
+    let state = state(folder.path()).await;
+    let issued = known.lock()[0].issued.clone();
+    state.registry.submit(Command::IssueToken(IssueToken { issued }), by(TOWER, "")).await.unwrap();
+    let app = app!(known, state);
     let json_type = "application/json";
     let large = vec![b' '; 3 << 20];
     let release = "/api/v1/holds/zk-1/release";

@@ -5,6 +5,8 @@ use std::{borrow::Cow, fmt, str::FromStr};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::period;
+
 /// A time in whole milliseconds, written as one or more numbers with the units `h`, `m`, `s` and `ms`, such as
 /// `250ms` or `1m30s`; at most 4 of them, of 5 digits each (GEP-2257 of the Gateway API). `0s` is none at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,24 +42,12 @@ impl FromStr for Duration {
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong =
             || format!("{text:?} is no time: write numbers with units, such as \"250ms\" or \"1m30s\"");
-        let mut rest = text;
-        let mut millis = 0;
-        let mut terms = 0;
-        while !rest.is_empty() {
-            let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
-            let (number, tail) = rest.split_at(digits);
-            let (unit, tail) = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)]
-                .into_iter()
-                .find_map(|(unit, millis)| Some((millis, tail.strip_prefix(unit)?)))
-                .ok_or_else(wrong)?;
-            terms += 1;
-            if digits == 0 || digits > 5 || terms > 4 {
-                return Err(wrong());
-            }
-            millis += number.parse::<u64>().map_err(|_| wrong())? * unit;
-            rest = tail;
+        let numbers = || text.split(|letter: char| !letter.is_ascii_digit()).filter(|it| !it.is_empty());
+        if text.contains('d') || numbers().count() > 4 || numbers().any(|digits| digits.len() > 5) {
+            return Err(wrong());
         }
-        if terms == 0 { Err(wrong()) } else { Ok(Self(millis)) }
+        let period = period::parse(text).ok_or_else(wrong)?;
+        Ok(Self(u64::try_from(period.as_millis()).map_err(|_| wrong())?))
     }
 }
 

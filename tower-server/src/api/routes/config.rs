@@ -53,7 +53,7 @@ pub(crate) async fn host_config(
     let host = state.beacons.fleet().host(&path.host);
     let host = host.ok_or_else(|| Refused::no_such("host", &path.host, "/api/v1/hosts"))?;
     // All of a large mesh is composed for this: one at a time.
-    let _turn = state.composing.lock().await;
+    let _turn = state.costly.lock().await;
     let store = state.ask_store(CopyStore).await?;
     let (scope, facts) = (state.scope.clone(), host.facts.clone());
     let composed = web::block(move || resources(&scope, facts, &store, &query)).await;

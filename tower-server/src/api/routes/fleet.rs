@@ -29,11 +29,22 @@ use crate::{
 pub struct ListQuery {
     /// Part of the name, or of the zone's.
     search: Option<String>,
+    /// With what is otherwise only told of one host.
+    #[param(inline)]
+    include: Option<Include>,
     /// The `next` of the page before.
     cursor: Option<String>,
     /// How many at most.
     #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<usize>,
+}
+
+/// What else is told of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Include {
+    /// What its xDS clients made of each type.
+    Types,
 }
 
 /// A host in the path.
@@ -63,8 +74,12 @@ pub(crate) async fn list_hosts(
     let hosts = state.beacons.fleet().hosts();
     let found =
         hosts.iter().filter(|host| host.facts.id.contains(search) || host.facts.zone.contains(search));
+    let told = match query.include {
+        Some(Include::Types) => words::host_with_types,
+        None => words::host,
+    };
     let page = Page { cursor: query.cursor.as_deref(), limit: query.limit };
-    let (hosts, next) = page.of(found.map(|host| words::host(host)), |host: &Host| host.name.clone())?;
+    let (hosts, next) = page.of(found.map(|host| told(host)), |host: &Host| host.name.clone())?;
     Ok(HttpResponse::Ok().json(HostList { hosts, next }))
 }
 
@@ -93,9 +108,7 @@ pub(crate) async fn get_host(
             rejection: standing.rejection.as_ref().map(told::activations::rejection),
         }
     };
-    let types =
-        if host.stream.is_some() { host.clients.iter().flat_map(words::types).collect() } else { Vec::new() };
-    let detail = HostDetail { host: words::host(&host), releases: assigned.map(held).collect(), types };
+    let detail = HostDetail { host: words::host_with_types(&host), releases: assigned.map(held).collect() };
     Ok(HttpResponse::Ok().json(detail))
 }
 

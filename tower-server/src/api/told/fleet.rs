@@ -32,7 +32,14 @@ pub fn host(host: &fleet::Host) -> Host {
         clients: if connected { host.clients.len() as u64 } else { 0 },
         accepted: accepted as u64,
         lacking: (held().count() - accepted) as u64,
+        types: None,
     }
+}
+
+/// The same with what its xDS clients made of each type, of which nothing is known while it is silent.
+pub fn host_with_types(of: &fleet::Host) -> Host {
+    let clients = if of.stream.is_some() { &*of.clients } else { &[] };
+    Host { types: Some(clients.iter().flat_map(types).collect()), ..host(of) }
 }
 
 /// How far a host is.
@@ -75,7 +82,7 @@ pub fn progress(counts: &Counts) -> Progress {
 }
 
 /// The types of an xDS client.
-pub fn types(client: &v1::ClientReport) -> impl Iterator<Item = ClientType> {
+fn types(client: &v1::ClientReport) -> impl Iterator<Item = ClientType> {
     client.types.iter().map(|of| ClientType {
         client: client.node_id.clone(),
         type_url: of.type_url.clone(),
