@@ -80,6 +80,8 @@ function flow(path: Path, value: string, kind: Cursor["kind"]): Cursor {
   }
   const last = open.at(-1);
   if (!last) return { path, kind };
-  const within: Path = open.flatMap(({ list, key }) => (list ? [0] : key !== undefined ? [key] : []));
+  const within = open.flatMap<string | number>(({ list, key }) =>
+    list ? [0] : key !== undefined ? [key] : [],
+  );
   return { path: [...path, ...within], kind: last.list || last.key !== undefined ? "value" : "key" };
 }

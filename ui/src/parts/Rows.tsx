@@ -57,11 +57,11 @@ export function Rows<T>(props: Props<T>) {
       </tr>
     );
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section
       className="rows"
       ref={scroller}
       style={{ maxHeight: props.height ?? "calc(100dvh - 260px)" }}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
       tabIndex={0}
       aria-label={label}
     >

@@ -42,5 +42,5 @@ export function EffectivePaper({ service }: { service: ServiceDetail }) {
 
 function Part({ service, part }: { service: string; part: string }) {
   const number = part.startsWith(`${service}@`) ? Number(part.slice(service.length + 1)) : Number.NaN;
-  return Number.isInteger(number) ? <To to={link.version(service, number)}>{part}</To> : <>{part}</>;
+  return Number.isInteger(number) ? <To to={link.version(service, number)}>{part}</To> : part;
 }

@@ -74,7 +74,7 @@ function Frame({ service }: { service: ServiceDetail }) {
           [
             "Active",
             active ? (
-              <To to={link.version(name, active.version)}>{`${name}@${active.version}`}</To>
+              <To key="" to={link.version(name, active.version)}>{`${name}@${active.version}`}</To>
             ) : (
               "no document"
             ),
@@ -82,7 +82,10 @@ function Frame({ service }: { service: ServiceDetail }) {
           [
             "Uploaded last",
             service.latest_version && (
-              <To to={link.version(name, service.latest_version)}>{`${name}@${service.latest_version}`}</To>
+              <To
+                key=""
+                to={link.version(name, service.latest_version)}
+              >{`${name}@${service.latest_version}`}</To>
             ),
           ],
           ["Endpoints", service.endpoints],

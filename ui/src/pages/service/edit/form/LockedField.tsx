@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Lock } from "lucide-react";
 import { stringify } from "yaml";
 import { part } from "../../../../api/queries";
+import type { Schemas } from "../../../../api/types";
 import { get, type Json, type Path, pathName } from "../../../../lib/document";
 import { When } from "../../../../parts/When";
 import { useForm } from "./context";
@@ -44,7 +45,7 @@ function HowToAsk({ path, owner }: Props) {
   const { service } = useForm();
   const own = useQuery(part(owner, service));
   const common = useQuery(part(owner));
-  const last = own.data ?? common.data;
+  const last = readable(own.data) ?? readable(common.data);
   const field = pathName(path);
   const request = `Please look at ${field} of the service ${service} (${window.location.href}). What I need: `;
   return (
@@ -81,4 +82,9 @@ function HowToAsk({ path, owner }: Props) {
       </Popover.Dropdown>
     </Popover>
   );
+}
+
+/** A part as JSON; the API also has it as YAML, for those who ask for that. */
+function readable(data: Schemas["Part"] | string | null | undefined) {
+  return typeof data === "object" ? data : undefined;
 }
