@@ -5,6 +5,7 @@ import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
+import { styleNonce } from "../lib/nonce";
 
 // Colours by variables, so that the editor follows light and dark without being made anew.
 const look = EditorView.theme({
@@ -54,6 +55,7 @@ export function common(label: string): Extension {
     highlightSelectionMatches(),
     keymap.of(searchKeymap),
     look,
+    EditorView.cspNonce.of(styleNonce),
     EditorView.contentAttributes.of({ "aria-label": label }),
   ];
 }

@@ -16,8 +16,11 @@ import { DraftBar } from "./DraftBar";
 import { DraftProvider } from "./draft";
 import { RollBackDialog } from "./RollBackDialog";
 
+const OVERVIEW = "overview";
+
+/** The overview is at the service's own address. */
 const TABS = [
-  { path: "", label: "Overview" },
+  { path: OVERVIEW, label: "Overview" },
   { path: "callers", label: "Callers" },
   { path: "inbound", label: "Inbound" },
   { path: "outbound", label: "Outbound" },
@@ -46,11 +49,11 @@ function Frame({ service }: { service: ServiceDetail }) {
   const navigate = useNavigate();
   const { pathname } = useLocation();
   const [rollingBack, setRollingBack] = useState(false);
-  const tab = decodeURIComponent(pathname).slice(`/services/${name}/`.length).split("/")[0] ?? "";
+  const tab = decodeURIComponent(pathname).slice(`/services/${name}/`.length).split("/")[0] || OVERVIEW;
   const current = TABS.find(({ path }) => path === tab) ?? (tab === "diff" ? TABS.at(-1) : undefined);
   return (
     <Page
-      title={current?.path ? `${name}: ${current.label}` : name}
+      title={current && current.path !== OVERVIEW ? `${name}: ${current.label}` : name}
       heading={<span className="break">{name}</span>}
       actions={
         <>
@@ -98,7 +101,7 @@ function Frame({ service }: { service: ServiceDetail }) {
       {service.activation_in_progress && <ActivationLine activation={service.activation_in_progress} />}
       <Tabs
         value={current?.path ?? null}
-        onChange={(path) => void navigate(link.service(name, path ?? ""))}
+        onChange={(path) => void navigate(link.service(name, path === OVERVIEW ? "" : (path ?? "")))}
         activateTabWithKeyboard={false}
       >
         <Tabs.List>
@@ -106,7 +109,7 @@ function Frame({ service }: { service: ServiceDetail }) {
             <Tabs.Tab key={path} value={path}>
               <Group gap={6} component="span" display="inline-flex">
                 {label}
-                {path === "" && service.rules > 0 && <Badge size="sm">{service.rules} rules</Badge>}
+                {path === OVERVIEW && service.rules > 0 && <Badge size="sm">{service.rules} rules</Badge>}
               </Group>
             </Tabs.Tab>
           ))}
