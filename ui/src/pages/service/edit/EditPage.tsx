@@ -14,6 +14,7 @@ import { Findings } from "../../../parts/Findings";
 import { Waiting } from "../../../parts/Loaded";
 import { ProblemAlert } from "../../../parts/ProblemAlert";
 import { useSearch } from "../../../parts/useSearch";
+import { Words } from "../../../parts/Words";
 import { useService } from "../context";
 import { type Draft, useDraft } from "../draft";
 import { type Form, FormContext } from "./form/context";
@@ -169,7 +170,7 @@ function SectionFields({ section, schemas }: { section: Section; schemas: OwnerS
           {{ callers: "How it is called", inbound: "On its own hosts", outbound: "What it calls" }[section]}
         </Title>
         <Text size="sm" c="dimmed">
-          {shape.description}{" "}
+          <Words text={shape.description ?? ""} />{" "}
           <Anchor href="/api/v1/schema/service.json" target="_blank" rel="noreferrer" size="sm">
             The schema
           </Anchor>
