@@ -9,6 +9,12 @@ const NOW_AND_THEN_MS = 10_000;
 
 const PAGE = 200;
 
+/** Whoever has scrolled far looks for something: so much is not asked for again and again. */
+const FEW_PAGES = 3;
+
+const whileShort = (query: { state: { data?: { pages: unknown[] } } }) =>
+  (query.state.data?.pages.length ?? 0) <= FEW_PAGES && NOW_AND_THEN_MS;
+
 export interface ServicesFilter {
   search?: string;
   sort?: "name" | "endpoints" | "changed";
@@ -36,7 +42,7 @@ export const services = (filter: ServicesFilter) =>
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next ?? undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: NOW_AND_THEN_MS,
+    refetchInterval: whileShort,
   });
 
 export const service = (name: string) =>
@@ -192,7 +198,7 @@ export const hosts = (filter: HostsFilter) =>
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next ?? undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: NOW_AND_THEN_MS,
+    refetchInterval: whileShort,
   });
 
 export const host = (name: string) =>

@@ -32,7 +32,6 @@ export function Palette() {
       shortcut="mod + K"
       scrollable
       maxHeight={420}
-      aria-label="Find anything"
     >
       <Spotlight.Search
         placeholder="A service, a host, a page …"

@@ -3,7 +3,7 @@ import { Anchor, Badge, Button, createTheme, Paper, Table, Tooltip } from "@mant
 /** Dense, with few colours: colour is for states. */
 export const theme = createTheme({
   primaryColor: "indigo",
-  primaryShade: { light: 7, dark: 5 },
+  primaryShade: 7,
   autoContrast: true,
   defaultRadius: "sm",
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif",

@@ -102,7 +102,7 @@ mod tests {
         releases.update(&[status("a", ReleaseState::Accepted, ""), both[1].clone()]);
         let news = releases.news();
         assert_eq!((news.len(), news[0].service.as_str()), (1, "a"));
-        assert_eq!(news[0].state(), v1::held_release::State::Accepted);
+        assert_eq!(news[0].state(), State::Accepted);
         releases.sent(news);
         // One that is gone is news, once, and so is one that comes back as it was.
         releases.update(&both[1..]);

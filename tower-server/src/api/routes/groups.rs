@@ -15,7 +15,7 @@ const MAX_LABELS: usize = 20;
 type Counted = BTreeMap<String, HostCounts>;
 
 /// How hosts are.
-pub fn fleet(hosts: &[Arc<Host>]) -> Fleet {
+pub(super) fn fleet(hosts: &[Arc<Host>]) -> Fleet {
     let mut all = HostCounts::default();
     let (mut zones, mut workloads) = (Counted::new(), Counted::new());
     let mut labels: BTreeMap<&str, Counted> = BTreeMap::new();
