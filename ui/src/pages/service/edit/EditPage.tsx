@@ -87,6 +87,18 @@ function Editors({ section, draft, text, schemas }: EditorsProps) {
         <Text size="sm" c="dimmed">
           {draft.base === null ? "A first document" : `${service.name}@${draft.base}`}
           {draft.changed && ", changed"}
+          {!draft.changed && service.latest_version && service.latest_version !== draft.base && (
+            <>
+              . The last one uploaded is{" "}
+              <button
+                type="button"
+                className="link-button"
+                onClick={() => draft.startFrom(service.latest_version ?? 0)}
+              >
+                {service.name}@{service.latest_version}: edit that instead
+              </button>
+            </>
+          )}
         </Text>
         <Group gap="md">
           <Switch
