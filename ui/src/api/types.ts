@@ -1,0 +1,16 @@
+import type { components } from "./schema";
+
+/** The API's types, by their names in the OpenAPI document. */
+export type Schemas = components["schemas"];
+export type Activation = Schemas["Activation"];
+export type Change = Schemas["Change"];
+export type Entry = Schemas["Entry"];
+export type Finding = Schemas["Finding"];
+export type Host = Schemas["Host"];
+export type Plan = Schemas["Plan"];
+export type Problem = Schemas["Problem"];
+export type Service = Schemas["Service"];
+export type ServiceDetail = Schemas["ServiceDetail"];
+export type Source = Schemas["Source"];
+export type Version = Schemas["Version"];
+export type WhoAmI = Schemas["WhoAmI"] & { csrf?: string };

@@ -1,0 +1,33 @@
+import type { Schemas } from "../../api/types";
+
+/** How a host stands, in the same words as in the fleet. */
+export function hostState(host: Schemas["HostDetail"]): string {
+  if (!host.connected) return "silent";
+  if (host.releases.some(({ state }) => state === "rejected")) return "rejected";
+  return host.lacking > 0 ? "lagging" : "on_target";
+}
+
+/** `type.googleapis.com/envoy.config.cluster.v3.Cluster` as people call it. */
+const NAMES: Record<string, string> = {
+  Listener: "Listeners",
+  RouteConfiguration: "Routes",
+  ScopedRouteConfiguration: "Scoped routes",
+  VirtualHost: "Virtual hosts",
+  Cluster: "Clusters",
+  ClusterLoadAssignment: "Endpoints",
+  Secret: "Secrets",
+  Runtime: "Runtime",
+  TypedExtensionConfig: "Extensions",
+};
+
+export function typeName(typeUrl: string): string {
+  const last = typeUrl.split(".").at(-1) ?? typeUrl;
+  return NAMES[last] ?? last;
+}
+
+/** The tab of what a host serves that has resources of a type. */
+export function servedOf(typeUrl: string): Schemas["Served"] | undefined {
+  const name = typeName(typeUrl).toLowerCase();
+  const all: Schemas["Served"][] = ["listeners", "routes", "clusters", "endpoints", "secrets"];
+  return name === "virtual hosts" ? "routes" : all.find((served) => served === name);
+}

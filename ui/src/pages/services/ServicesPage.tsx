@@ -1,0 +1,135 @@
+import { Alert, Badge, Group, Text, Tooltip } from "@mantine/core";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { services } from "../../api/queries";
+import type { Service } from "../../api/types";
+import { link } from "../../lib/links";
+import { Waiting } from "../../parts/Loaded";
+import { Page } from "../../parts/Page";
+import { ProblemAlert } from "../../parts/ProblemAlert";
+import { type Column, Rows } from "../../parts/Rows";
+import { SearchBox } from "../../parts/SearchBox";
+import { Status } from "../../parts/Status";
+import { To } from "../../parts/To";
+import { usePages } from "../../parts/usePages";
+import { useSearch } from "../../parts/useSearch";
+import { When } from "../../parts/When";
+
+const SORTS = ["name", "endpoints", "changed"] as const;
+
+const columns: Column<Service>[] = [
+  { id: "name", head: "Service", sort: "name", cell: ({ name }) => <To to={link.service(name)}>{name}</To> },
+  { id: "owner", head: "Owner", width: 150, cell: ({ owner }) => owner ?? <Dim>–</Dim> },
+  {
+    id: "endpoints",
+    head: "Endpoints",
+    sort: "endpoints",
+    width: 110,
+    align: "right",
+    cell: (row) => row.endpoints,
+  },
+  { id: "active", head: "Active", width: 170, cell: (row) => <Active service={row} /> },
+  { id: "now", head: "Now", width: 220, cell: (row) => <Now service={row} /> },
+  {
+    id: "changed",
+    head: "Changed",
+    sort: "changed",
+    width: 110,
+    align: "right",
+    cell: (row) => (row.changed_unix_ms ? <When ms={row.changed_unix_ms} /> : <Dim>never</Dim>),
+  },
+];
+
+export function Component() {
+  const [search, setSearch] = useSearch("search");
+  const [word, setSort] = useSearch("sort", "name");
+  const sort = SORTS.find((each) => each === word) ?? "name";
+  const query = useInfiniteQuery(services({ search: search || undefined, sort }));
+  const { rows, more, complete } = usePages(query, (page) => page.services);
+  const first = query.data?.pages[0];
+  return (
+    <Page title="Services">
+      <Group justify="space-between">
+        <SearchBox label="Search names and owners" value={search} onChange={setSearch} />
+        {first && (
+          <Text size="sm" c="dimmed" role="status">
+            {complete
+              ? `${rows.length} services`
+              : `The first ${rows.length} services; more come as you scroll`}
+          </Text>
+        )}
+      </Group>
+      {first && first.serve !== "all" && (
+        <Alert color="gray" py="xs">
+          {first.serve === "none"
+            ? "Tower watches, and hosts are sent no service (--serve none)."
+            : "Hosts are sent only the services that --serve names."}
+          {first.unknown.length > 0 && ` No source knows ${first.unknown.join(", ")}.`}
+        </Alert>
+      )}
+      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+      {query.isPending ? (
+        <Waiting />
+      ) : (
+        <Rows
+          label="Services"
+          columns={columns}
+          rows={rows}
+          rowKey={({ name }) => name}
+          sort={sort}
+          onSort={setSort}
+          onEnd={more}
+          empty={
+            search ? `No service has “${search}” in its name or owner.` : "No source knows a service yet."
+          }
+        />
+      )}
+    </Page>
+  );
+}
+
+function Dim({ children }: { children: string }) {
+  return (
+    <Text span size="sm" c="dimmed">
+      {children}
+    </Text>
+  );
+}
+
+function Active({ service }: { service: Service }) {
+  if (!service.active) return <Dim>no document</Dim>;
+  return (
+    <Group gap={6} wrap="nowrap">
+      <To to={link.version(service.name, service.active.version)}>
+        {service.name}@{service.active.version}
+      </To>
+      {service.latest_version && service.latest_version !== service.active.version && (
+        <Tooltip label="The version that was uploaded last is another one.">
+          <Badge color="gray">last @{service.latest_version}</Badge>
+        </Tooltip>
+      )}
+    </Group>
+  );
+}
+
+function Now({ service }: { service: Service }) {
+  return (
+    <Group gap={6} wrap="nowrap">
+      {service.activation && (
+        <To to={link.activation(service.activation)}>
+          <Status state="progressing" />
+        </To>
+      )}
+      {service.rules > 0 && (
+        <Tooltip label="Rules give other versions to some hosts.">
+          <Badge color="blue">{service.rules} rules</Badge>
+        </Tooltip>
+      )}
+      {!service.served && <Badge color="gray">not served</Badge>}
+      {service.refused && (
+        <Tooltip label={service.refused}>
+          <Badge color="orange">no host name</Badge>
+        </Tooltip>
+      )}
+    </Group>
+  );
+}
