@@ -13,6 +13,7 @@ pub mod probes;
 pub mod queries;
 pub mod schema;
 pub mod services;
+pub mod session;
 pub mod sources;
 pub mod tokens;
 pub mod versions;
