@@ -14,6 +14,7 @@ pub struct HostList {
     pub hosts: Vec<Host>,
     /// How many there are in all pages.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub total: u64,
     /// The cursor of the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +48,7 @@ pub struct Host {
     pub clients: u64,
     /// How it is as a whole.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub state: HostState,
     /// What is refused, if something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -31,6 +31,7 @@ pub struct Services {
     pub services: Vec<Service>,
     /// How many there are in all pages.
     #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub total: u64,
     /// The cursor of the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, ok } from "./client";
 import { refusal } from "./problem";
-import type { Activation, Schemas } from "./types";
+import type { Activation, Schemas, ServiceFilter } from "./types";
 
 /** How often what does not come with the activity stream is asked for again. */
 const SOON_MS = 2_000;
@@ -18,7 +18,7 @@ const whileShort = (query: { state: { data?: { pages: unknown[] } } }) =>
 export interface ServicesFilter {
   search?: string;
   sort?: "name" | "endpoints" | "changed";
-  filter?: Schemas["Filter"];
+  filter?: ServiceFilter;
   owner?: string;
 }
 

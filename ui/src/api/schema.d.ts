@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is wrong, in a few lines */
+        /** The web UI for browsers; for others what is wrong, in a few lines */
         get: operations["front_page"];
         put?: never;
         post?: never;
@@ -123,6 +123,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How all hosts are, and those that have something in common */
+        get: operations["get_fleet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/holds": {
         parameters: {
             query?: never;
@@ -191,6 +208,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/hosts/{host}/active": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was active for a host at a moment
+         * @description The log is folded again up to there, and its assignments are evaluated for the host as it is known now.
+         */
+        get: operations["host_active"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/hosts/{host}/config": {
         parameters: {
             query?: never;
@@ -200,6 +237,23 @@ export interface paths {
         };
         /** What a host's Envoys are served */
         get: operations["host_config"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/latency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How long what this Tower sends takes until Beacons have applied it */
+        get: operations["get_latency"];
         put?: never;
         post?: never;
         delete?: never;
@@ -592,6 +646,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sign in: a token for a cookie, which scripts cannot read
+         * @description The session ends after 12 hours, or with its token. Its requests that change something carry the `csrf` of the
+         *     answer as `X-Tower-CSRF`.
+         */
+        post: operations["sign_in"];
+        /** Sign out */
+        delete: operations["sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sources": {
         parameters: {
             query?: never;
@@ -828,6 +904,20 @@ export interface components {
             activations: components["schemas"]["Activation"][];
             /** @description The cursor of the next page. */
             next?: string | null;
+        };
+        /** @description What was active of a service. */
+        Active: {
+            /** @description The newest activation that had begun, if any is on record. */
+            activation?: string | null;
+            /** @description The release that was made of it. */
+            release: string;
+            /** @description The service. */
+            service: string;
+            /**
+             * Format: int64
+             * @description The number of the version.
+             */
+            version: number;
         };
         /** @description `GET /activity`: a page. */
         Activity: {
@@ -1103,6 +1193,19 @@ export interface components {
             /** @description How bad it is. */
             severity: components["schemas"]["Severity"];
         };
+        /** @description `GET /fleet`: how all hosts are, and those that have something in common. */
+        Fleet: {
+            /** @description All hosts. */
+            hosts: components["schemas"]["HostCounts"];
+            /** @description By the value of each label. */
+            labels: {
+                [key: string]: components["schemas"]["HostGroups"];
+            };
+            /** @description By what runs on them: `service`, or `service/cluster`. */
+            workloads: components["schemas"]["HostGroups"];
+            /** @description By zone. */
+            zones: components["schemas"]["HostGroups"];
+        };
         /** @description Endpoints that were held, by what became of them, since the start. */
         GuardCounters: {
             /**
@@ -1152,8 +1255,18 @@ export interface components {
             since_unix_ms: number;
             /** @description What its Envoys made of it. */
             state: components["schemas"]["HeldState"];
+            /**
+             * Format: int64
+             * @description The number of the version in the release that it holds.
+             */
+            version?: number | null;
             /** @description The release that it should hold. */
             wanted?: string | null;
+            /**
+             * Format: int64
+             * @description The number of the version in the release that it should hold.
+             */
+            wanted_version?: number | null;
         };
         /**
          * @description What became of a release at a host.
@@ -1233,10 +1346,33 @@ export interface components {
              * @description When it was last heard of.
              */
             seen_unix_ms?: number | null;
+            /** @description How it is as a whole. */
+            state: components["schemas"]["HostState"];
+            /** @description What is refused, if something is. */
+            trouble?: string | null;
+            /** @description The latest state of each type at each of its xDS clients, if that was asked for. */
+            types?: components["schemas"]["ClientType"][] | null;
             /** @description What runs on it: `service` or `service/cluster`. */
             workloads?: string[];
             /** @description Where it is. */
             zone?: string;
+        };
+        /** @description `GET /hosts/{host}/active`: what was active for a host at a moment, by the log. */
+        HostActive: {
+            /** @description The host. */
+            host: string;
+            /**
+             * Format: int64
+             * @description The last entry of the log that counted then; 0 is before the first.
+             */
+            index: number;
+            /** @description The services that had a document for this host, by name. */
+            services: components["schemas"]["Active"][];
+            /**
+             * Format: int64
+             * @description When that was written, in milliseconds since 1970; absent before the first.
+             */
+            time_unix_ms?: number | null;
         };
         /** @description `GET /hosts/{host}/config`. */
         HostConfig: {
@@ -1245,12 +1381,60 @@ export interface components {
             /** @description What its Envoys are served, by type and name. */
             resources: components["schemas"]["Resource"][];
         };
+        /** @description How many hosts are how. */
+        HostCounts: {
+            /**
+             * Format: int64
+             * @description Those to which something is on its way.
+             */
+            lagging: number;
+            /**
+             * Format: int64
+             * @description Those that have no Envoy.
+             */
+            no_envoy: number;
+            /**
+             * Format: int64
+             * @description Those whose Envoys have accepted everything.
+             */
+            on_target: number;
+            /**
+             * Format: int64
+             * @description Those where an Envoy refuses something.
+             */
+            rejected: number;
+            /**
+             * Format: int64
+             * @description Those whose Beacon is not connected.
+             */
+            silent: number;
+            /**
+             * Format: int64
+             * @description All of them.
+             */
+            total: number;
+        };
         /** @description `GET /hosts/{host}`. */
         HostDetail: components["schemas"]["Host"] & {
             /** @description What it holds of the services with an assignment, by service. */
             releases: components["schemas"]["Held"][];
-            /** @description The latest state of each type at each of its xDS clients. */
-            types: components["schemas"]["ClientType"][];
+        };
+        /** @description Hosts that have something in common. */
+        HostGroup: {
+            /** @description How they are. */
+            hosts: components["schemas"]["HostCounts"];
+            /** @description What they have in common; empty for hosts that say nothing about it. */
+            name: string;
+        };
+        /** @description Hosts that have something in common, by its name. */
+        HostGroups: {
+            /** @description The groups. */
+            groups: components["schemas"]["HostGroup"][];
+            /**
+             * Format: int64
+             * @description How many groups there are besides: the largest ones are told, and those in which something is wrong.
+             */
+            left_out: number;
         };
         /** @description `GET /hosts`: a page, by name. */
         HostList: {
@@ -1258,7 +1442,17 @@ export interface components {
             hosts: components["schemas"]["Host"][];
             /** @description The cursor of the next page. */
             next?: string | null;
+            /**
+             * Format: int64
+             * @description How many there are in all pages.
+             */
+            total: number;
         };
+        /**
+         * @description How a host is as a whole.
+         * @enum {string}
+         */
+        HostState: "on_target" | "lagging" | "rejected" | "no_envoy" | "silent";
         /** @description Hosts, by name. */
         Hosts: {
             /**
@@ -1311,6 +1505,19 @@ export interface components {
              * @description The number of the version in it.
              */
             version: number;
+        };
+        /**
+         * @description `GET /latency`: how long what this Tower sends took until Beacons had applied it, by the probes of the last
+         *     hour, the oldest first.
+         */
+        Latency: {
+            /**
+             * Format: int64
+             * @description How often a probe is sent.
+             */
+            interval_ms: number;
+            /** @description The probes. */
+            probes: components["schemas"]["ProbeOutcome"][];
         };
         /** @description `GET /log`. */
         LogStatus: {
@@ -1452,6 +1659,34 @@ export interface components {
              * @description Everything up to it is known.
              */
             index: number;
+        };
+        /** @description What became of a probe. */
+        ProbeOutcome: {
+            /**
+             * Format: int64
+             * @description How many Beacons have told that they have applied it.
+             */
+            beacons: number;
+            /**
+             * Format: double
+             * @description How long the last one took.
+             */
+            max_ms: number;
+            /**
+             * Format: double
+             * @description How long half of them took, at most.
+             */
+            p50_ms: number;
+            /**
+             * Format: double
+             * @description How long 99 of 100 took, at most.
+             */
+            p99_ms: number;
+            /**
+             * Format: int64
+             * @description When it was sent.
+             */
+            sent_unix_ms: number;
         };
         /** @description A refusal, or a failure. */
         Problem: {
@@ -1736,6 +1971,11 @@ export interface components {
             serve: components["schemas"]["Serve"];
             /** @description The services. */
             services: components["schemas"]["Service"][];
+            /**
+             * Format: int64
+             * @description How many there are in all pages.
+             */
+            total: number;
             /** @description Those that are named by `--serve`, and that no source knows. They may register later. */
             unknown: string[];
         };
@@ -1744,6 +1984,11 @@ export interface components {
          * @enum {string}
          */
         Severity: "info" | "warning" | "error";
+        /** @description `POST /session`. */
+        SignIn: {
+            /** @description A token, as its bearer got it. */
+            token: string;
+        };
         /** @description Something that happened since a state was read. */
         Since: {
             /** @description Who. */
@@ -2047,6 +2292,8 @@ export interface components {
             address: string;
             /** @description The id of the token, or `cert:` and the name in the client certificate. */
             credential: string;
+            /** @description In a session: what requests that change something have to carry as [`CSRF`]. */
+            csrf?: string | null;
             /**
              * Format: int64
              * @description When that ends.
@@ -2085,6 +2332,7 @@ export interface operations {
                 };
                 content: {
                     "text/plain": string;
+                    "text/html": string;
                 };
             };
             /** @description Refused */
@@ -2375,6 +2623,43 @@ export interface operations {
             };
         };
     };
+    get_fleet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fleet"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Failed, or not possible now */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_holds: {
         parameters: {
             query?: never;
@@ -2464,6 +2749,16 @@ export interface operations {
             query?: {
                 /** @description Part of the name, or of the zone's. */
                 search?: string;
+                /** @description Only those that are so. */
+                state?: "on_target" | "lagging" | "rejected" | "no_envoy" | "silent";
+                /** @description Only those of this zone. */
+                zone?: string;
+                /** @description Only those with this label, as `KEY=VALUE`. */
+                label?: string;
+                /** @description Only those on which this runs: a service, or `SERVICE/CLUSTER`. */
+                workload?: string;
+                /** @description With what is otherwise only told of one host. */
+                include?: "types";
                 /** @description The `next` of the page before. */
                 cursor?: string;
                 /** @description How many at most. */
@@ -2543,6 +2838,51 @@ export interface operations {
             };
         };
     };
+    host_active: {
+        parameters: {
+            query?: {
+                /** @description At this time, in milliseconds since 1970. */
+                at_unix_ms?: number;
+                /** @description After the entry of the log with this index. */
+                at_index?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The name of the host. */
+                host: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HostActive"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Failed, or not possible now */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     host_config: {
         parameters: {
             query?: {
@@ -2550,6 +2890,8 @@ export interface operations {
                 what?: "listeners" | "routes" | "clusters" | "endpoints" | "secrets";
                 /** @description Part of the resource's name. */
                 search?: string;
+                /** @description As if this release were assigned to the host, such as one that it has refused. */
+                release?: string;
             };
             header?: never;
             path: {
@@ -2566,6 +2908,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HostConfig"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Failed, or not possible now */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_latency: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Latency"];
                 };
             };
             /** @description Refused */
@@ -3352,6 +3731,10 @@ export interface operations {
             query?: {
                 /** @description Part of the name, or of the owner's. */
                 search?: string;
+                /** @description Only those of this owner. */
+                owner?: string;
+                /** @description Only those of which this is so. */
+                filter?: "active" | "waiting" | "progressing" | "no_document" | "no_endpoints" | "not_served";
                 /** @description The order. */
                 sort?: "name" | "endpoints" | "changed";
                 /** @description The `next` of the page before. */
@@ -4069,6 +4452,91 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Changed"];
                 };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Failed, or not possible now */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_in: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are one: the second is answered as the first was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignIn"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description The session */
+                    "Set-Cookie"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhoAmI"];
+                };
+            };
+            /** @description Refused */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Failed, or not possible now */
+            "5XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    sign_out: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Requests with the same key are one: the second is answered as the first was */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The browser forgets the session */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Refused */
             "4XX": {

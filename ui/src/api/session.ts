@@ -28,7 +28,7 @@ export async function signIn(token: string): Promise<WhoAmI> {
   return remember(body as WhoAmI);
 }
 
-export async function signOut(csrf: string | undefined) {
+export async function signOut(csrf: string | null | undefined) {
   const headers: Record<string, string> = csrf ? { "X-Tower-CSRF": csrf } : {};
   const response = await fetch(PATH, { method: "DELETE", headers });
   if (!response.ok && response.status !== 401) {
@@ -38,6 +38,6 @@ export async function signOut(csrf: string | undefined) {
 }
 
 function remember(who: WhoAmI): WhoAmI {
-  setCsrf(who.csrf);
+  setCsrf(who.csrf ?? undefined);
   return who;
 }

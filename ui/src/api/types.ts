@@ -1,4 +1,4 @@
-import type { components } from "./schema";
+import type { components, paths } from "./schema";
 
 /** The API's types, by their names in the OpenAPI document. */
 export type Schemas = components["schemas"];
@@ -13,4 +13,8 @@ export type Service = Schemas["Service"];
 export type ServiceDetail = Schemas["ServiceDetail"];
 export type Source = Schemas["Source"];
 export type Version = Schemas["Version"];
-export type WhoAmI = Schemas["WhoAmI"] & { csrf?: string };
+export type WhoAmI = Schemas["WhoAmI"];
+/** Of which services a list is. */
+export type ServiceFilter = NonNullable<
+  NonNullable<paths["/api/v1/services"]["get"]["parameters"]["query"]>["filter"]
+>;

@@ -1,4 +1,4 @@
-import { Group, Paper, Text, UnstyledButton } from "@mantine/core";
+import { Group, Text, UnstyledButton } from "@mantine/core";
 import type { Schemas } from "../../api/types";
 import { Status } from "../../parts/Status";
 import { type HostState, STATES } from "./states";
@@ -14,10 +14,8 @@ export function Counts({ hosts, state, onState }: Props) {
   return (
     <Group gap="sm" role="group" aria-label="Hosts by state">
       {STATES.map((each) => (
-        <Paper
+        <UnstyledButton
           key={each.state}
-          component={UnstyledButton}
-          p="sm"
           className="count"
           aria-pressed={state === each.state}
           onClick={() => onState(state === each.state ? "" : each.state)}
@@ -26,7 +24,7 @@ export function Counts({ hosts, state, onState }: Props) {
             {hosts[each.state].toLocaleString("en")}
           </Text>
           <Status state={each.state} />
-        </Paper>
+        </UnstyledButton>
       ))}
     </Group>
   );

@@ -5,7 +5,8 @@ import { typeName } from "./state";
 
 /** What each Envoy was sent and has accepted, type by type. */
 export function Envoys({ host }: { host: Schemas["HostDetail"] }) {
-  if (host.types.length === 0) {
+  const types = host.types ?? [];
+  if (types.length === 0) {
     return (
       <Text c="dimmed">
         {host.connected
@@ -14,7 +15,7 @@ export function Envoys({ host }: { host: Schemas["HostDetail"] }) {
       </Text>
     );
   }
-  const clients = [...new Set(host.types.map(({ client }) => client))];
+  const clients = [...new Set(types.map(({ client }) => client))];
   return (
     <Stack>
       {clients.map((client) => (
@@ -22,7 +23,7 @@ export function Envoys({ host }: { host: Schemas["HostDetail"] }) {
           <Title order={2} mb="xs" className="break">
             {client}
           </Title>
-          <Types types={host.types.filter((type) => type.client === client)} />
+          <Types types={types.filter((type) => type.client === client)} />
         </Paper>
       ))}
     </Stack>

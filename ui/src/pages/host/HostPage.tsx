@@ -12,7 +12,6 @@ import { When } from "../../parts/When";
 import { Envoys } from "./Envoys";
 import { Releases } from "./Releases";
 import { ServedConfig } from "./ServedConfig";
-import { hostState } from "./state";
 
 /** A host: what it should hold and holds, what its Envoys made of it, and what they are served. */
 export function Component() {
@@ -25,7 +24,7 @@ export function Component() {
       heading={
         <Group gap="sm" component="span">
           <span className="break">{name}</span>
-          {query.data && <Status state={hostState(query.data)} />}
+          {query.data && <Status state={query.data.state} />}
         </Group>
       }
     >

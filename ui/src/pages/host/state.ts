@@ -1,12 +1,5 @@
 import type { Schemas } from "../../api/types";
 
-/** How a host stands, in the same words as in the fleet. */
-export function hostState(host: Schemas["HostDetail"]): string {
-  if (!host.connected) return "silent";
-  if (host.releases.some(({ state }) => state === "rejected")) return "rejected";
-  return host.lacking > 0 ? "lagging" : "on_target";
-}
-
 /** `type.googleapis.com/envoy.config.cluster.v3.Cluster` as people call it. */
 const NAMES: Record<string, string> = {
   Listener: "Listeners",

@@ -1,7 +1,7 @@
 import { Alert, Badge, CloseButton, Group, NativeSelect, Text, Tooltip } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { services } from "../../api/queries";
-import type { Schemas, Service } from "../../api/types";
+import type { Service, ServiceFilter } from "../../api/types";
 import { link } from "../../lib/links";
 import { Waiting } from "../../parts/Loaded";
 import { Page } from "../../parts/Page";
@@ -14,7 +14,7 @@ import { usePages } from "../../parts/usePages";
 import { useSearch } from "../../parts/useSearch";
 import { When } from "../../parts/When";
 
-const FILTERS: { value: Schemas["Filter"]; label: string }[] = [
+const FILTERS: { value: ServiceFilter; label: string }[] = [
   { value: "progressing", label: "With an activation under way" },
   { value: "waiting", label: "Whose last version is not active" },
   { value: "active", label: "With an active version" },
