@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { staleKeys } from "../src/api/invalidation";
 import type { Entry, WhoAmI } from "../src/api/types";
 import { parseTtl } from "../src/lib/duration";
+import { millis } from "../src/lib/millis";
 import { allowed } from "../src/lib/permissions";
 import { absolute, relative, span } from "../src/lib/time";
 import { percentages, rash, shift } from "../src/lib/weights";
@@ -109,5 +110,17 @@ test("an entry makes stale what it is about, and nothing else", () => {
     ["activation", "web-3"],
     ["hosts"],
     ["fleet"],
+  ]);
+});
+
+test("short times are said with as many digits as matter", () => {
+  expect([0, 0.44, 9.96, 17.87, 999.4, 1000, 8120.29].map(millis)).toEqual([
+    "0 ms",
+    "0.4 ms",
+    "10 ms",
+    "18 ms",
+    "999 ms",
+    "1 s",
+    "8.1 s",
   ]);
 });

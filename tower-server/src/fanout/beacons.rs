@@ -1,6 +1,11 @@
 //! Who is connected, and what they last reported.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -67,6 +72,7 @@ pub struct Connected {
     beacons: Arc<Beacons>,
     id: u64,
     node_id: String,
+    since: Instant,
 }
 
 impl Beacons {
@@ -89,7 +95,7 @@ impl Beacons {
             clients: 0,
         };
         inner.connected.insert(id, state);
-        Connected { beacons: self.clone(), id, node_id }
+        Connected { beacons: self.clone(), id, node_id, since: clock::monotonic() }
     }
 
     /// The hosts that they are on, also of those that were connected before.
@@ -129,7 +135,7 @@ impl Connected {
         self.beacons.fleet.report(&self.node_id, self.id, &report);
         if report.probe > 0 {
             let ago = Duration::from_micros(report.probe_us_ago);
-            self.beacons.probes.applied(report.probe, ago, clock::monotonic());
+            self.beacons.probes.applied(report.probe, ago, self.since, clock::monotonic());
         }
         let mut inner = self.beacons.inner.lock();
         let Some(state) = inner.connected.get_mut(&self.id) else { return };

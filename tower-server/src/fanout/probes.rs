@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use tower_common::clock;
 
-/// Probes are sent this often.
-pub const INTERVAL: Duration = Duration::from_secs(15);
+/// Every so many heartbeats one carries a probe.
+pub const EVERY: u64 = 3;
 
 /// How many probes are remembered: those of an hour.
 const KEPT: usize = 240;
@@ -22,9 +22,15 @@ const STEPS: f64 = 8.0;
 /// Probes that were sent, and how long they took.
 #[derive(Debug)]
 pub struct Probes {
-    sent: Mutex<VecDeque<Sent>>,
+    inner: Mutex<Inner>,
     /// Of all Beacons, in seconds.
     pub seconds: Histogram,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    heartbeats: u64,
+    sent: VecDeque<Sent>,
 }
 
 #[derive(Debug)]
@@ -55,31 +61,39 @@ pub struct Outcome {
 impl Default for Probes {
     fn default() -> Self {
         let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 14));
-        Self { sent: Mutex::default(), seconds }
+        Self { inner: Mutex::default(), seconds }
     }
 }
 
 impl Probes {
-    /// The number of the probe that a heartbeat carries now; 0 if it is too soon for another one.
+    /// The number of the probe that the next heartbeat carries; 0 if it carries none.
     pub fn next(&self, now: Instant) -> u64 {
-        let mut sent = self.sent.lock();
-        let last = sent.back();
-        if last.is_some_and(|last| now.saturating_duration_since(last.at) < INTERVAL) {
+        let mut inner = self.inner.lock();
+        inner.heartbeats += 1;
+        if inner.heartbeats % EVERY != 0 {
             return 0;
         }
-        let number = last.map_or(1, |last| last.number + 1);
-        if sent.len() == KEPT {
-            sent.pop_front();
+        let number = inner.heartbeats / EVERY;
+        if inner.sent.len() == KEPT {
+            inner.sent.pop_front();
         }
         let unix_ms = clock::unix_millis();
-        sent.push_back(Sent { number, at: now, unix_ms, took: BTreeMap::new(), longest: Duration::ZERO });
+        inner.sent.push_back(Sent {
+            number,
+            at: now,
+            unix_ms,
+            took: BTreeMap::new(),
+            longest: Duration::ZERO,
+        });
         number
     }
 
-    /// A Beacon has just told that it has applied a probe so long ago.
-    pub fn applied(&self, number: u64, ago: Duration, now: Instant) {
-        let mut sent = self.sent.lock();
-        let Some(probe) = sent.iter_mut().rev().find(|probe| probe.number == number) else { return };
+    /// A Beacon that is connected since then has just told that it has applied a probe so long ago. What was sent
+    /// before it came does not count.
+    pub fn applied(&self, number: u64, ago: Duration, connected: Instant, now: Instant) {
+        let mut inner = self.inner.lock();
+        let found = inner.sent.iter_mut().rev().find(|probe| probe.number == number);
+        let Some(probe) = found.filter(|probe| probe.at >= connected) else { return };
         let took = now.saturating_duration_since(probe.at).saturating_sub(ago);
         *probe.took.entry(step(took)).or_default() += 1;
         probe.longest = probe.longest.max(took);
@@ -88,7 +102,7 @@ impl Probes {
 
     /// What became of the probes of the last hour, the oldest first.
     pub fn outcomes(&self) -> Vec<Outcome> {
-        self.sent.lock().iter().map(Sent::outcome).collect()
+        self.inner.lock().sent.iter().map(Sent::outcome).collect()
     }
 }
 
@@ -137,15 +151,18 @@ mod tests {
     fn a_probe_tells_how_long_beacons_took_without_the_way_back() {
         let probes = Probes::default();
         let start = clock::monotonic();
+        assert_eq!((probes.next(start), probes.next(start)), (0, 0));
         let number = probes.next(start);
-        assert_eq!((number, probes.next(start + INTERVAL / 2)), (1, 0));
+        assert_eq!((number, probes.next(start)), (1, 0));
         let ms = Duration::from_millis;
         for took in 1..=100 {
             // Each tells of it half a second after it has applied it.
-            probes.applied(number, ms(500), start + ms(500) + ms(took));
+            probes.applied(number, ms(500), start, start + ms(500) + ms(took));
         }
-        probes.applied(7, ms(0), start);
-        assert_eq!(probes.next(start + INTERVAL), 2);
+        probes.applied(7, ms(0), start, start);
+        // One that came later was sent it as well.
+        probes.applied(number, ms(0), start + ms(1), start + ms(9000));
+        assert_eq!((probes.next(start), probes.next(start)), (0, 2));
         let [first, second] = probes.outcomes()[..] else { panic!("two were sent") };
         assert_eq!((first.beacons, first.longest), (100, ms(100)));
         assert!(first.half >= ms(50) && first.half < ms(56), "{first:?}");
@@ -157,12 +174,12 @@ mod tests {
     fn the_probes_of_an_hour_are_kept() {
         let probes = Probes::default();
         let start = clock::monotonic();
-        for count in 0..250 {
-            probes.next(start + INTERVAL * count);
+        for _ in 0..250 * EVERY {
+            probes.next(start);
         }
         assert_eq!(probes.outcomes().len(), KEPT);
         // What nobody remembers is not counted.
-        probes.applied(1, Duration::ZERO, start);
+        probes.applied(1, Duration::ZERO, start, start);
         assert!(probes.outcomes().iter().all(|outcome| outcome.beacons == 0));
     }
 }

@@ -3,9 +3,13 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Schemas } from "../api/types";
+import { millis } from "../lib/millis";
 import { absolute } from "../lib/time";
 
 const HEIGHT_PX = 150;
+
+/** A logarithm has no place for nothing. */
+const LEAST_MS = 0.1;
 
 interface Props {
   probes: Schemas["ProbeOutcome"][];
@@ -41,9 +45,9 @@ export default function LatencyChart({ probes, utc, label }: Props) {
     const column = (of: (probe: Schemas["ProbeOutcome"]) => number) => told.map(of);
     chart.current?.setData([
       column(({ sent_unix_ms }) => sent_unix_ms / 1000),
-      column(({ p50_ms }) => p50_ms),
-      column(({ p99_ms }) => p99_ms),
-      column(({ max_ms }) => max_ms),
+      column(({ p50_ms }) => Math.max(p50_ms, LEAST_MS)),
+      column(({ p99_ms }) => Math.max(p99_ms, LEAST_MS)),
+      column(({ max_ms }) => Math.max(max_ms, LEAST_MS)),
     ]);
   }, [probes, scheme, utc]);
 
@@ -56,7 +60,7 @@ function options(at: HTMLElement, utc: boolean): uPlot.Options {
   const dim = color("--mantine-color-dimmed");
   const font = `11px ${color("--mantine-font-family")}`;
   const grid = { stroke: color("--mantine-color-default-border"), width: 1 };
-  const value = (_: uPlot, ms: number | null) => (ms == null ? "–" : `${ms} ms`);
+  const value = (_: uPlot, ms: number | null) => (ms == null ? "–" : millis(ms));
   const line = (label: string, stroke: string, dash?: number[]) => ({
     label,
     stroke,
@@ -71,10 +75,18 @@ function options(at: HTMLElement, utc: boolean): uPlot.Options {
     padding: [8, 8, 0, 0],
     cursor: { drag: { x: false, y: false } },
     tzDate: (seconds) => (utc ? uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") : new Date(seconds * 1000)),
-    scales: { y: { range: (_, __, most) => [0, Math.max(most * 1.15, 1)] } },
+    // Times differ by powers of ten: on a line with an even scale one slow probe would hide all others.
+    scales: { y: { distr: 3, range: (_, least, most) => [powerBelow(least), powerAbove(most)] } },
     axes: [
       { stroke: dim, grid: { show: false }, ticks: grid, font, values: (_, ticks) => ticks.map(clock(utc)) },
-      { stroke: dim, grid, ticks: grid, font, size: 52, values: (_, ticks) => ticks.map((ms) => `${ms} ms`) },
+      {
+        stroke: dim,
+        grid,
+        ticks: grid,
+        font,
+        size: 52,
+        values: (_, ticks) => ticks.map((ms) => (ms === null ? null : millis(ms))),
+      },
     ],
     series: [
       { label: "Sent", value: (_, seconds) => (seconds == null ? "–" : absolute(seconds * 1000, utc)) },
@@ -84,6 +96,10 @@ function options(at: HTMLElement, utc: boolean): uPlot.Options {
     ],
   };
 }
+
+const powerBelow = (ms: number | null) => 10 ** Math.floor(Math.log10(Math.max(ms ?? 1, 0.1)));
+const powerAbove = (ms: number | null) =>
+  10 ** Math.max(1, Math.ceil(Math.log10(Math.max(ms ?? 10, 0.1) * 1.01)));
 
 const clock = (utc: boolean) => (seconds: number) => {
   const date = new Date(seconds * 1000);

@@ -62,7 +62,7 @@ const LOOKS: Record<string, Look> = {
     hint: "An Envoy could not take it, for a reason of its host: a port, a file.",
   },
   unusable: { label: "Unusable", color: "orange", Icon: TriangleAlert, hint: "The Beacon cannot use it." },
-  silent: { label: "Silent", color: "gray", Icon: Unplug, hint: "The Beacon is not connected." },
+  silent: { label: "Silent", color: "violet", Icon: Unplug, hint: "The Beacon is not connected." },
   lost: {
     label: "Lost",
     color: "orange",

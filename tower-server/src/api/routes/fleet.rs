@@ -21,6 +21,7 @@ use crate::{
     fanout::probes,
     fleet::standing::{self, Counts, Question, judge},
     registry::{Service, State},
+    store_actor::HEARTBEAT_INTERVAL,
 };
 
 /// Which hosts.
@@ -105,7 +106,7 @@ pub(crate) async fn get_fleet(state: web::Data<AppState>) -> HttpResponse {
 #[get("/api/v1/latency")]
 pub(crate) async fn get_latency(state: web::Data<AppState>) -> HttpResponse {
     let outcomes = state.beacons.probes().outcomes();
-    let interval_ms = u64::try_from(probes::INTERVAL.as_millis()).unwrap_or(u64::MAX);
+    let interval_ms = u64::try_from(HEARTBEAT_INTERVAL.as_millis()).unwrap_or(u64::MAX) * probes::EVERY;
     HttpResponse::Ok().json(Latency { interval_ms, probes: outcomes.iter().map(words::probe).collect() })
 }
 

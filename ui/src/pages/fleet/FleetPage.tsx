@@ -1,4 +1,4 @@
-import { Group, NativeSelect, SegmentedControl, SimpleGrid, Stack, Title } from "@mantine/core";
+import { Group, NativeSelect, SegmentedControl, SimpleGrid, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { beacons, fleet } from "../../api/queries";
 import { Loaded } from "../../parts/Loaded";
@@ -36,13 +36,9 @@ export function Component() {
       </Loaded>
       <SimpleGrid cols={{ base: 1, lg: 2 }}>
         <LastChanges />
-        <Stack>
-          <LatencyPaper />
-          <SimpleGrid cols={{ base: 1, sm: 2, lg: 1, xl: 2 }}>
-            <SourcesPaper />
-            <TowersPaper />
-          </SimpleGrid>
-        </Stack>
+        <LatencyPaper />
+        <SourcesPaper />
+        <TowersPaper />
       </SimpleGrid>
       <Loaded query={connected}>{({ refused }) => <RefusedBeacons refused={refused} />}</Loaded>
       <Group gap="md" mt="xs">

@@ -30,7 +30,9 @@ export function LastChanges() {
                     const { activation, outcome, rejection, detail } = data as Ended;
                     return (
                       <Group key={activation} gap="sm" wrap="nowrap" align="flex-start">
-                        <Status state={outcome} />
+                        <div className="state-column">
+                          <Status state={outcome} />
+                        </div>
                         <Text size="sm" className="break" style={{ minWidth: 0 }}>
                           <To to={link.activation(activation)}>{activation}</To> of{" "}
                           {service && <To to={link.service(service)}>{service}</To>}{" "}

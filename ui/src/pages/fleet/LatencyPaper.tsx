@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { latency } from "../../api/queries";
 import type { Schemas } from "../../api/types";
+import { millis } from "../../lib/millis";
 import { useUtc } from "../../lib/preferences";
 import { Loaded, Waiting } from "../../parts/Loaded";
 import { When } from "../../parts/When";
@@ -43,6 +44,6 @@ export function LatencyPaper() {
 }
 
 function words({ beacons, p50_ms, p99_ms, max_ms }: Schemas["ProbeOutcome"]): string {
-  if (beacons === 1) return `1 host after ${max_ms} ms`;
-  return `${beacons} hosts, half of them after ${p50_ms} ms, 99 % after ${p99_ms} ms, the last after ${max_ms} ms`;
+  if (beacons === 1) return `1 host after ${millis(max_ms)}`;
+  return `${beacons} hosts, half of them after ${millis(p50_ms)}, 99 % after ${millis(p99_ms)}, the last after ${millis(max_ms)}`;
 }

@@ -6,8 +6,8 @@ export type HostState = Schemas["HostState"];
 export const STATES: { state: HostState; label: string; color: string }[] = [
   { state: "rejected", label: "Rejected", color: "red" },
   { state: "lagging", label: "Lagging", color: "yellow" },
-  { state: "silent", label: "Silent", color: "gray" },
-  { state: "no_envoy", label: "No Envoy", color: "blue" },
+  { state: "silent", label: "Silent", color: "violet" },
+  { state: "no_envoy", label: "No Envoy", color: "gray" },
   { state: "on_target", label: "On target", color: "teal" },
 ];
 

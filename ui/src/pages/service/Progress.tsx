@@ -6,8 +6,8 @@ const PARTS: { key: keyof Schemas["Progress"]; label: string; color: string }[] 
   { key: "pending", label: "pending", color: "yellow" },
   { key: "rejected", label: "rejected", color: "red" },
   { key: "host_faults", label: "host faults", color: "orange" },
-  { key: "silent", label: "silent", color: "gray" },
-  { key: "no_envoy", label: "without Envoy", color: "gray.4" },
+  { key: "silent", label: "silent", color: "violet" },
+  { key: "no_envoy", label: "without Envoy", color: "gray" },
 ];
 
 /** How many hosts are how far. */

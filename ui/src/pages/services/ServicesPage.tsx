@@ -54,7 +54,7 @@ const columns: Column<Service>[] = [
     align: "right",
     cell: (row) => row.endpoints,
   },
-  { id: "active", head: "Active", width: 170, cell: (row) => <Active service={row} /> },
+  { id: "active", head: "Active", width: 250, cell: (row) => <Active service={row} /> },
   { id: "now", head: "Now", width: 220, cell: (row) => <Now service={row} /> },
   {
     id: "changed",
@@ -148,7 +148,9 @@ function Active({ service }: { service: Service }) {
       </To>
       {service.latest_version && service.latest_version !== service.active.version && (
         <Tooltip label="The version that was uploaded last is another one.">
-          <Badge color="gray">last @{service.latest_version}</Badge>
+          <Badge color="gray" className="status">
+            last @{service.latest_version}
+          </Badge>
         </Tooltip>
       )}
     </Group>
