@@ -56,7 +56,7 @@ async fn main() -> Result<()> {
         async move {
             let stream = open(channel, hello(number, &run, revision)).await?;
             let count = up.fetch_add(1, Ordering::Relaxed) + 1;
-            if count % 1000 == 0 {
+            if count.is_multiple_of(1000) {
                 eprintln!("{count} hosts");
             }
             tokio::spawn(stay(stream, number, revision, options));

@@ -85,7 +85,7 @@ async function times() {
     "/services/service-0001/endpoints": "section[aria-label='Endpoints'] tbody tr.row",
     "/activity": "[role=feed] article",
     "/hosts/host-00007": "[role=tabpanel]",
-    "/hosts/host-00007?tab=served": "[role=tabpanel] pre",
+    "/hosts/host-00007?tab=served": "[role=tabpanel] section.code",
     "/sources": "section[aria-label^='Source ']",
   };
   for (const [path, marker] of Object.entries(pages)) {

@@ -70,7 +70,7 @@ impl Probes {
     pub fn next(&self, now: Instant) -> u64 {
         let mut inner = self.inner.lock();
         inner.heartbeats += 1;
-        if inner.heartbeats % EVERY != 0 {
+        if !inner.heartbeats.is_multiple_of(EVERY) {
             return 0;
         }
         let number = inner.heartbeats / EVERY;

@@ -84,7 +84,8 @@ function options(at: HTMLElement, utc: boolean): uPlot.Options {
         grid,
         ticks: grid,
         font,
-        size: 52,
+        size: 64,
+        splits: powers,
         values: (_, ticks) => ticks.map((ms) => (ms === null ? null : millis(ms))),
       },
     ],
@@ -96,6 +97,13 @@ function options(at: HTMLElement, utc: boolean): uPlot.Options {
     ],
   };
 }
+
+/** A line for each power of ten. */
+const powers = (_: uPlot, __: number, least: number, most: number) => {
+  const first = Math.round(Math.log10(least));
+  const last = Math.round(Math.log10(most));
+  return Array.from({ length: last - first + 1 }, (_, place) => 10 ** (first + place));
+};
 
 const powerBelow = (ms: number | null) => 10 ** Math.floor(Math.log10(Math.max(ms ?? 1, 0.1)));
 const powerAbove = (ms: number | null) =>

@@ -37,6 +37,15 @@ const look = EditorView.theme({
     background: "var(--mantine-color-default-hover)",
     color: "var(--mantine-color-dimmed)",
   },
+  // By default these are images in data: URLs, which the content security policy does not let in.
+  ".cm-lint-marker": { width: "9px", height: "9px", marginTop: "6px", borderRadius: "2px" },
+  ".cm-lint-marker-error": { content: "normal", background: "var(--mantine-color-red-filled)" },
+  ".cm-lint-marker-warning": { content: "normal", background: "var(--mantine-color-yellow-filled)" },
+  ".cm-lint-marker-info": { content: "normal", background: "var(--mantine-color-gray-filled)" },
+  ".cm-lintRange": { backgroundImage: "none !important", textDecoration: "underline wavy 1px" },
+  ".cm-lintRange-error": { textDecorationColor: "var(--mantine-color-red-filled)" },
+  ".cm-lintRange-warning": { textDecorationColor: "var(--mantine-color-yellow-filled)" },
+  ".cm-lintRange-info": { textDecorationColor: "var(--mantine-color-gray-filled)" },
   // Not every font has what these are by default.
   ".cm-collapsedLines::before, .cm-collapsedLines::after": { content: '"…" !important' },
   ".cm-changedLine, .cm-insertedLine": { backgroundColor: "light-dark(#e6ffec, #12261b) !important" },

@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { stringify } from "yaml";
 import { hostConfig } from "../../api/queries";
 import type { Schemas } from "../../api/types";
+import { Code } from "../../parts/Code";
 import { Loaded } from "../../parts/Loaded";
 
 interface Props {
@@ -28,9 +29,11 @@ export function Resources({ host, what, name, release }: Props) {
           );
         }
         return found.map((resource) => (
-          <pre key={`${resource.what} ${resource.name}`} className="code tall">
-            {stringify(resource.resource)}
-          </pre>
+          <Code
+            key={`${resource.what} ${resource.name}`}
+            text={stringify(resource.resource)}
+            label={`${resource.what} ${resource.name}`}
+          />
         ));
       }}
     </Loaded>

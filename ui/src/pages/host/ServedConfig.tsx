@@ -1,19 +1,10 @@
-import {
-  Alert,
-  Code,
-  Grid,
-  NavLink,
-  Paper,
-  ScrollArea,
-  SegmentedControl,
-  Stack,
-  Text,
-  Title,
-} from "@mantine/core";
+import { Alert, Grid, NavLink, Paper, ScrollArea, SegmentedControl, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
+import { stringify } from "yaml";
 import { hostConfig } from "../../api/queries";
 import type { Schemas } from "../../api/types";
+import { Code } from "../../parts/Code";
 import { Loaded } from "../../parts/Loaded";
 import { SearchBox } from "../../parts/SearchBox";
 import { useSearch } from "../../parts/useSearch";
@@ -105,11 +96,11 @@ function One({ resource, all, onGo }: OneProps) {
   const next = leadsTo(resource, all);
   return (
     <Paper component="section" aria-label={resource.name}>
-      <Title order={3} className="break">
+      <Title order={2} className="break">
         {resource.name}
       </Title>
       <Text size="xs" c="dimmed">
-        version <Code>{resource.version.slice(0, 12)}</Code> · {resource.bytes} bytes
+        version <span className="mono">{resource.version.slice(0, 12)}</span> · {resource.bytes} bytes
       </Text>
       {next.length > 0 && (
         <Text size="sm" my="xs" component="div">
@@ -127,7 +118,7 @@ function One({ resource, all, onGo }: OneProps) {
           ))}
         </Text>
       )}
-      <pre className="code">{JSON.stringify(resource.resource, null, 2)}</pre>
+      <Code text={stringify(resource.resource)} label={`The content of ${resource.name}`} />
     </Paper>
   );
 }
