@@ -58,7 +58,10 @@ describe("permissions", () => {
     const owner = who(["owner"], ["web"]);
     expect(allowed(owner, { service: "web" }).may).toBe(true);
     const refused = allowed(owner, { service: "ads" });
-    expect(refused).toMatchObject({ may: false, why: "Only owners of ads may do this. You are owner." });
+    expect(refused).toMatchObject({
+      may: false,
+      why: "Only owners of ads may do this: ask them, or an admin. You are owner.",
+    });
   });
 
   test("a service in a token without the role owner gives nothing", () =>

@@ -51,10 +51,10 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
           <Text size="xs">
             {who.expires_unix_ms ? (
               <>
-                The token ends <When ms={who.expires_unix_ms} />
+                Signed in until <When ms={who.expires_unix_ms} exact />
               </>
             ) : (
-              "The token does not end"
+              "The sign-in does not end"
             )}
           </Text>
           <Text size="xs">Tower {who.tower}</Text>

@@ -26,5 +26,8 @@ export function allowed(who: WhoAmI | null | undefined, need: Need): Allowed {
   if (who.roles.includes("owner") && who.services.includes(need.service)) return { may: true };
   if (need.orElse?.some((role) => who.roles.includes(role))) return { may: true };
   const others = need.orElse ? ` (or ${need.orElse.join(" or ")})` : "";
-  return { may: false, why: `Only owners of ${need.service}${others} may do this. ${you}` };
+  return {
+    may: false,
+    why: `Only owners of ${need.service}${others} may do this: ask them, or an admin. ${you}`,
+  };
 }
