@@ -173,7 +173,8 @@ async fn nobody_gets_anything_but_what_is_open() {
     let nobody = Secret::generate().unwrap().reveal();
     for (path, item) in &DOCUMENT.paths.paths {
         for (method, operation) in operations(item) {
-            let open = open.contains(&path.as_str()) || (method, path.as_str()) == ("POST", "/api/v1/session");
+            let open =
+                open.contains(&path.as_str()) || (method, path.as_str()) == ("POST", "/api/v1/session");
             let none = operation.security.as_ref().is_some_and(|needed| needed.len() == 1);
             assert_eq!(open, none, "{method} {path}: the description says otherwise");
             for token in [None, Some(nobody.as_str()), Some("rubbish")] {
