@@ -1,12 +1,18 @@
 import { expect, live, signIn, test } from "./test";
 
-test("one signs in with a token, which stays nowhere in the browser", async ({ stand, browser, signedIn }) => {
+test("one signs in with a token, which stays nowhere in the browser", async ({
+  stand,
+  browser,
+  signedIn,
+}) => {
   const token = await stand.token("visitor", ["viewer"]);
   const page = await signedIn(token);
   await live(page);
   const [cookie] = await page.context().cookies();
   expect(cookie).toMatchObject({ name: "tower_session", httpOnly: true, sameSite: "Strict" });
-  const kept = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]));
+  const kept = await page.evaluate(() =>
+    JSON.stringify([localStorage, sessionStorage, document.cookie, location.href]),
+  );
   expect(kept).not.toContain(token.split("_")[2]);
   expect(cookie?.value).not.toContain(token.split("_")[2]);
 
@@ -26,7 +32,10 @@ test("one signs in with a token, which stays nowhere in the browser", async ({ s
   await wrong.context().close();
 });
 
-test("a session ends with its token, and the page says so without losing what is on it", async ({ stand, signedIn }) => {
+test("a session ends with its token, and the page says so without losing what is on it", async ({
+  stand,
+  signedIn,
+}) => {
   const token = await stand.token("brief", ["viewer"]);
   const page = await signedIn(token);
   await page.goto("/activity");

@@ -2,7 +2,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-const PROGRAM = join(import.meta.dirname, "..", "..", process.env.CARGO_TARGET_DIR ?? "target", "debug", "stand");
+const PROGRAM = join(
+  import.meta.dirname,
+  "..",
+  "..",
+  process.env.CARGO_TARGET_DIR ?? "target",
+  "debug",
+  "stand",
+);
 
 export interface Endpoint {
   upstream?: "alpha" | "beta";
@@ -34,7 +41,10 @@ export class Stand {
     const process = spawn(PROGRAM, { stdio: ["pipe", "pipe", "inherit"] });
     if (!process.stdout) throw new Error("the stand has no output");
     const lines = createInterface({ input: process.stdout })[Symbol.asyncIterator]();
-    const { page, tower, admin } = JSON.parse(await next(lines)) as Record<"page" | "tower" | "admin", string>;
+    const { page, tower, admin } = JSON.parse(await next(lines)) as Record<
+      "page" | "tower" | "admin",
+      string
+    >;
     return new Stand(process, lines, page, tower, admin);
   }
 
