@@ -145,11 +145,12 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                 link.metrics.hand_overs.inc();
                 link.metrics.deliveries.inc();
                 link.mirror.lock().hand_over(welcome, delivery);
+                flushes.probe = 0;
                 flushes.wanted();
                 Vec::new()
             }
             () = flushes.due() => {
-                flushes.flush(link);
+                reporter.applied(flushes.flush(link));
                 continue;
             }
             () = reporter.due() => {
@@ -193,6 +194,7 @@ async fn follow(link: &Link, towers: &Towers, progress: &mut Progress) -> Result
                     flushes.wanted();
                 }
                 Event::Heartbeat(heartbeat) => {
+                    flushes.probe = flushes.probe.max(heartbeat.probe);
                     link.mirror.lock().heartbeat(heartbeat)?;
                     flushes.wanted();
                 }

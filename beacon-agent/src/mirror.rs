@@ -303,7 +303,7 @@ impl Mirror {
     /// # Errors
     /// If a delivery got lost, or the store cannot be made equal to Tower's.
     pub fn heartbeat(&mut self, heartbeat: v1::Heartbeat) -> Result<bool, DeliveryError> {
-        let v1::Heartbeat { revision, sources, digest } = heartbeat;
+        let v1::Heartbeat { revision, sources, digest, probe: _ } = heartbeat;
         if revision != self.revision {
             return Err(DeliveryError::Gap { from: revision, held: self.revision });
         }

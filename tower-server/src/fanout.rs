@@ -8,6 +8,7 @@
 //! - [`service`]: `tower.v1.Sync` over HTTP/2
 //! - `peer`: the other end of a connection, and which node it may be
 //! - [`beacons`], [`refusals`]: who is connected, and what they report; who could not
+//! - [`probes`]: how long what is sent takes until it is applied
 
 pub mod admission;
 pub mod beacons;
@@ -15,6 +16,7 @@ pub mod body;
 pub mod frame;
 pub mod log;
 mod peer;
+pub mod probes;
 pub mod refusals;
 pub mod service;
 pub mod start;

@@ -13,7 +13,7 @@ use prometheus_client::{
 };
 
 use crate::{
-    fanout::{admission::Admission, beacons::Beacons, log::FrameLog},
+    fanout::{admission::Admission, beacons::Beacons, log::FrameLog, probes::Probes},
     store_actor::{ServiceCounts, StoreSummary},
 };
 
@@ -26,6 +26,8 @@ pub struct StoreMetrics {
     pub frame_bytes: Counter,
     /// How often a start was encoded, for one Beacon or many.
     pub starts_encoded: Counter,
+    /// What heartbeats carry, and what became of it.
+    pub probes: Arc<Probes>,
     revision: Gauge,
     resources: Gauge,
     complete: Gauge,
@@ -39,8 +41,8 @@ pub struct StoreMetrics {
 
 impl StoreMetrics {
     /// Registers them.
-    pub fn new(registry: &mut Registry) -> Self {
-        let metrics = Self::default();
+    pub fn new(registry: &mut Registry, probes: Arc<Probes>) -> Self {
+        let metrics = Self { probes, ..Self::default() };
         let registry = registry.sub_registry_with_prefix("tower");
         let mut counter = |name: &str, help: &str, metric: &Counter| {
             registry.register(name, help, metric.clone());
@@ -48,6 +50,8 @@ impl StoreMetrics {
         counter("store_transactions", "Transactions that changed the store", &metrics.transactions);
         counter("log_appended_bytes", "Bytes of frames, each encoded once", &metrics.frame_bytes);
         counter("starts_encoded", "Starts of streams that were encoded", &metrics.starts_encoded);
+        let applied = metrics.probes.seconds.clone();
+        registry.register("source_to_applied_seconds", "Until Beacons have applied what is sent", applied);
         let mut gauge = |name: &str, help: &str, metric: &Gauge| {
             registry.register(name, help, metric.clone());
         };

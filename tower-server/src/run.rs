@@ -87,7 +87,8 @@ async fn serve(
     let beacons = Arc::new(Beacons::default());
     let store = {
         let (scope, served, log) = (scope.clone(), served.clone(), log.clone());
-        let (of_store, warn_services) = (StoreMetrics::new(&mut metrics), options.warn_services);
+        let (of_store, warn_services) =
+            (StoreMetrics::new(&mut metrics, beacons.probes().clone()), options.warn_services);
         StoreActor::start_in_arbiter(&Arbiter::new().handle(), move |_| {
             StoreActor::new(&scope, served, warn_services, log, of_store)
         })

@@ -142,7 +142,8 @@ impl Actor for StoreActor {
     fn started(&mut self, context: &mut Self::Context) {
         context.set_mailbox_capacity(MAILBOX);
         context.run_interval(HEARTBEAT_INTERVAL, |actor, _| {
-            actor.log.append(vec![actor.core.heartbeat()], actor.core.revision());
+            let probe = actor.metrics.probes.next(clock::monotonic());
+            actor.log.append(vec![actor.core.heartbeat(probe)], actor.core.revision());
             actor.measure();
             actor.count_services();
         });

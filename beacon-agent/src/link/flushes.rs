@@ -19,11 +19,13 @@ const SHARE: u32 = 4;
 pub(super) struct Flushes {
     not_before: Instant,
     wanted: bool,
+    /// The last probe that came; 0 is none.
+    pub(super) probe: u64,
 }
 
 impl Flushes {
     pub(super) fn new() -> Self {
-        Self { not_before: Instant::now(), wanted: false }
+        Self { not_before: Instant::now(), wanted: false, probe: 0 }
     }
 
     /// There is something to serve.
@@ -36,7 +38,8 @@ impl Flushes {
         if self.wanted { sleep_until(self.not_before).await } else { pending().await }
     }
 
-    pub(super) fn flush(&mut self, link: &Link) {
+    /// Serves it. Returns the probe that has been applied by that, or 0.
+    pub(super) fn flush(&mut self, link: &Link) -> u64 {
         let start = clock::monotonic();
         if link.mirror.lock().flush() {
             link.metrics.times.note_unsaved();
@@ -44,5 +47,6 @@ impl Flushes {
         }
         self.wanted = false;
         self.not_before = Instant::now() + PACE.max(start.elapsed() * SHARE);
+        std::mem::take(&mut self.probe)
     }
 }

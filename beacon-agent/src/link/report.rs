@@ -44,6 +44,8 @@ pub(super) struct Reporter {
     releases: Releases,
     /// What became of releases has to be looked at again.
     stale: bool,
+    /// The last probe that has been applied, and when, until that is reported.
+    probe: Option<(u64, Instant)>,
     /// When it is time for a report, at the latest, and at the soonest.
     latest: Instant,
     soonest: Instant,
@@ -62,6 +64,7 @@ impl Reporter {
             held,
             releases: Releases::default(),
             stale: true,
+            probe: None,
             latest: now,
             soonest: now,
         }
@@ -85,6 +88,13 @@ impl Reporter {
         (self.latest, self.soonest) = (now + INTERVAL, now + SHORTEST);
     }
 
+    /// A probe has been applied, unless it is 0.
+    pub(super) fn applied(&mut self, probe: u64) {
+        if probe > 0 {
+            self.probe = Some((probe, Instant::now()));
+        }
+    }
+
     /// The report, if it differs from the last that was sent.
     pub(super) fn changed(&mut self, mirror: &Mutex<Mirror>) -> Option<v1::Report> {
         if std::mem::take(&mut self.stale) {
@@ -97,18 +107,25 @@ impl Reporter {
             positions: mirror.positions(),
             digest: Some(mirror.store().digest().to_proto()),
             clients,
-            releases: Vec::new(),
+            ..v1::Report::default()
         };
         let releases = self.releases.news();
-        let same = releases.is_empty() && self.last.as_ref() == Some(&report);
-        (!same).then(|| v1::Report { releases, ..report })
+        let same = releases.is_empty() && self.probe.is_none() && self.last.as_ref() == Some(&report);
+        let (probe, probe_us_ago) = self.probe.map_or((0, 0), |(probe, at)| (probe, micros(at.elapsed())));
+        (!same).then(|| v1::Report { releases, probe, probe_us_ago, ..report })
     }
 
     /// Notes that a report has been sent.
     pub(super) fn sent(&mut self, mut report: v1::Report) {
         self.releases.sent(std::mem::take(&mut report.releases));
+        self.probe = None;
+        (report.probe, report.probe_us_ago) = (0, 0);
         self.last = Some(report);
     }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Shortens what is said of clients to what a report can hold: types first lose the ends of their errors,
@@ -163,6 +180,24 @@ mod tests {
         let told: Vec<_> = report.releases.iter().map(|held| (held.service.as_str(), held.state())).collect();
         assert_eq!(told, [("web", v1::held_release::State::Applied)]);
         assert_eq!(reporter.changed(&mirror).expect("it was not sent").releases.len(), 1);
+        reporter.sent(report);
+        assert_eq!(reporter.changed(&mirror), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_probe_is_told_once_with_how_long_ago_it_was_applied() {
+        let (_compositions, receiver) = watch::channel(Composition::default());
+        let mirror = Mutex::new(Mirror::new("", NodeFacts::default()));
+        let mut reporter = Reporter::new(Clients::new(), receiver);
+        let first = reporter.changed(&mirror).expect("the first report");
+        assert_eq!(first.probe, 0);
+        reporter.sent(first);
+        reporter.applied(0);
+        assert_eq!(reporter.changed(&mirror), None);
+        reporter.applied(7);
+        tokio::time::advance(Duration::from_millis(300)).await;
+        let report = reporter.changed(&mirror).expect("a probe");
+        assert_eq!((report.probe, report.probe_us_ago), (7, 300_000));
         reporter.sent(report);
         assert_eq!(reporter.changed(&mirror), None);
     }

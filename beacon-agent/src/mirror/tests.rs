@@ -52,7 +52,7 @@ fn deliver(mirror: &mut Mirror, delivery: Delivery) {
 
 fn heartbeat(holds: &[Resource], status: v1::SourceStatus) -> v1::Heartbeat {
     let digest = delivery(Scope::Changes, vec![], holds, status.clone()).digest;
-    v1::Heartbeat { revision: 1, sources: vec![status], digest: Some(digest) }
+    v1::Heartbeat { revision: 1, sources: vec![status], digest: Some(digest), ..Default::default() }
 }
 
 fn services(mirror: &Mirror) -> Vec<String> {

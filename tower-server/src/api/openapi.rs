@@ -60,7 +60,7 @@ routes! {
     },
     plan::{plan_activation},
     config::{host_config},
-    fleet::{list_hosts, get_host, list_lacking},
+    fleet::{get_fleet, get_latency, list_hosts, get_host, list_lacking},
     past::{host_active},
     schema::{service_schema},
     parts::{

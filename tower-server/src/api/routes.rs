@@ -4,6 +4,7 @@ pub mod activations;
 pub mod activity;
 pub mod config;
 pub mod fleet;
+mod groups;
 pub mod log;
 pub mod parts;
 pub mod past;

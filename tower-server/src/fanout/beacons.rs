@@ -1,13 +1,13 @@
 //! Who is connected, and what they last reported.
 
-use std::{collections::BTreeMap, net::SocketAddr, sync::Arc};
+use std::{collections::BTreeMap, net::SocketAddr, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use serde::Serialize;
 use tower_common::clock;
 use tower_proto::v1;
 
-use super::refusals::Refusals;
+use super::{probes::Probes, refusals::Refusals};
 use crate::fleet::Fleet;
 
 /// The connected Beacons, shared by all streams.
@@ -15,6 +15,7 @@ use crate::fleet::Fleet;
 pub struct Beacons {
     refusals: Refusals,
     fleet: Arc<Fleet>,
+    probes: Arc<Probes>,
     inner: Mutex<Inner>,
 }
 
@@ -96,6 +97,11 @@ impl Beacons {
         &self.fleet
     }
 
+    /// How long what is sent takes until they have applied it.
+    pub fn probes(&self) -> &Arc<Probes> {
+        &self.probes
+    }
+
     /// Those that could not connect.
     pub fn refusals(&self) -> &Refusals {
         &self.refusals
@@ -121,6 +127,10 @@ impl Connected {
     /// Replaces what the Beacon reported last.
     pub fn report(&self, report: v1::Report) {
         self.beacons.fleet.report(&self.node_id, self.id, &report);
+        if report.probe > 0 {
+            let ago = Duration::from_micros(report.probe_us_ago);
+            self.beacons.probes.applied(report.probe, ago, clock::monotonic());
+        }
         let mut inner = self.beacons.inner.lock();
         let Some(state) = inner.connected.get_mut(&self.id) else { return };
         state.reported_unix_ms = Some(clock::unix_millis());

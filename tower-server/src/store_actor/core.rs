@@ -141,13 +141,14 @@ impl StoreCore {
         Some(frames)
     }
 
-    /// A sign of life, as a frame.
-    pub fn heartbeat(&self) -> Bytes {
+    /// A sign of life with a probe, or 0, as a frame.
+    pub fn heartbeat(&self, probe: u64) -> Bytes {
         frame::framed(&v1::WatchResponse {
             heartbeat: Some(v1::Heartbeat {
                 revision: self.revision,
                 sources: self.store.sources().cloned().collect(),
                 digest: Some(self.store.digest().to_proto()),
+                probe,
             }),
             ..Default::default()
         })
@@ -361,7 +362,7 @@ mod tests {
         assert!(apply(&mut core, upsert(&[endpoint("zk", "a", "1")])).is_some());
         assert!(apply(&mut core, upsert(&[endpoint("zk", "a", "1")])).is_none());
         assert_eq!(core.summary().revision, 2);
-        let heartbeat = v1::WatchResponse::decode(core.heartbeat().slice(5..)).unwrap().heartbeat.unwrap();
+        let heartbeat = v1::WatchResponse::decode(core.heartbeat(0).slice(5..)).unwrap().heartbeat.unwrap();
         assert_eq!(heartbeat.sources[0].position.as_ref().unwrap().index, 2);
     }
 

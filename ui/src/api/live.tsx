@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 import { announce } from "../lib/announce";
+import { Throttle } from "../lib/throttle";
 import { staleKeys } from "./invalidation";
 import { ActivityStream, type StreamState } from "./stream";
 import type { Entry } from "./types";
@@ -9,6 +10,8 @@ import type { Entry } from "./types";
 const KEPT = 500;
 /** Entries come in bursts; what they make stale is asked for once. */
 const GATHER_MS = 300;
+/** Lists are long: while much happens they are asked for again no more often than this. */
+const LISTS_MS = 5000;
 
 interface Live {
   state: StreamState;
@@ -35,11 +38,17 @@ export function LiveProvider({ children }: { children: ReactNode }) {
   const [paused, setPaused] = useState(false);
   const gathered = useRef<Entry[]>([]);
   const stream = useMemo(() => {
+    const lists = new Throttle(LISTS_MS);
+    const invalidate = (queryKey: string[]) => {
+      const act = () => void client.invalidateQueries({ queryKey });
+      if (queryKey.length === 1) lists.run(queryKey.join(), act);
+      else act();
+    };
     const flush = () => {
       const fresh = gathered.current.reverse();
       gathered.current = [];
       setEntries((known) => [...fresh, ...known].slice(0, KEPT));
-      for (const queryKey of staleKeys(fresh)) void client.invalidateQueries({ queryKey });
+      for (const queryKey of staleKeys(fresh)) invalidate(queryKey);
       for (const entry of fresh.slice(0, 3).reverse()) tell(entry);
     };
     return new ActivityStream({

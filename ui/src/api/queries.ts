@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { api, ok } from "./client";
 import { refusal } from "./problem";
-import type { Activation } from "./types";
+import type { Activation, Schemas } from "./types";
 
 /** How often what does not come with the activity stream is asked for again. */
 const SOON_MS = 2_000;
@@ -9,9 +9,17 @@ const NOW_AND_THEN_MS = 10_000;
 
 const PAGE = 200;
 
+/** Whoever has scrolled far looks for something: so much is not asked for again and again. */
+const FEW_PAGES = 3;
+
+const whileShort = (query: { state: { data?: { pages: unknown[] } } }) =>
+  (query.state.data?.pages.length ?? 0) <= FEW_PAGES && NOW_AND_THEN_MS;
+
 export interface ServicesFilter {
   search?: string;
   sort?: "name" | "endpoints" | "changed";
+  filter?: Schemas["Filter"];
+  owner?: string;
 }
 
 export interface ActivityFilter {
@@ -34,7 +42,7 @@ export const services = (filter: ServicesFilter) =>
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next ?? undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: NOW_AND_THEN_MS,
+    refetchInterval: whileShort,
   });
 
 export const service = (name: string) =>
@@ -154,7 +162,30 @@ export const lacking = (release: string) =>
     refetchInterval: SOON_MS,
   });
 
-export const hosts = (filter: { search?: string }) =>
+export interface HostsFilter {
+  search?: string;
+  state?: Schemas["HostState"];
+  zone?: string;
+  workload?: string;
+  /** `KEY=VALUE`. */
+  label?: string;
+}
+
+/** How many hosts are how, by what they have in common. */
+export const fleet = queryOptions({
+  queryKey: ["fleet"],
+  queryFn: ({ signal }) => ok(api.GET("/api/v1/fleet", { signal })),
+  refetchInterval: SOON_MS * 2,
+});
+
+/** How long probes took until they were applied. */
+export const latency = queryOptions({
+  queryKey: ["latency"],
+  queryFn: ({ signal }) => ok(api.GET("/api/v1/latency", { signal })),
+  refetchInterval: NOW_AND_THEN_MS,
+});
+
+export const hosts = (filter: HostsFilter) =>
   infiniteQueryOptions({
     queryKey: ["hosts", filter],
     queryFn: ({ pageParam, signal }) =>
@@ -167,7 +198,7 @@ export const hosts = (filter: { search?: string }) =>
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last) => last.next ?? undefined,
     placeholderData: keepPreviousData,
-    refetchInterval: NOW_AND_THEN_MS,
+    refetchInterval: whileShort,
   });
 
 export const host = (name: string) =>
@@ -178,16 +209,14 @@ export const host = (name: string) =>
     refetchInterval: SOON_MS,
   });
 
-export const hostConfig = (
-  name: string,
-  what?: "listeners" | "routes" | "clusters" | "endpoints" | "secrets",
-) =>
+/** What a host serves; with a release, what it would serve if it had that. */
+export const hostConfig = (name: string, what?: Schemas["Served"], release?: string) =>
   queryOptions({
-    queryKey: ["host", name, "config", what ?? "all"],
+    queryKey: ["host", name, "config", what ?? "all", release ?? ""],
     queryFn: ({ signal }) =>
       ok(
         api.GET("/api/v1/hosts/{host}/config", {
-          params: { path: { host: name }, query: { what } },
+          params: { path: { host: name }, query: { what, release } },
           signal,
         }),
       ),

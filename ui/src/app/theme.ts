@@ -1,9 +1,9 @@
-import { Badge, Button, createTheme, Paper, Table, Tooltip } from "@mantine/core";
+import { Anchor, Badge, Button, createTheme, Paper, Table, Tooltip } from "@mantine/core";
 
 /** Dense, with few colours: colour is for states. */
 export const theme = createTheme({
   primaryColor: "indigo",
-  primaryShade: { light: 7, dark: 5 },
+  primaryShade: 7,
   autoContrast: true,
   defaultRadius: "sm",
   fontFamily: "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif",
@@ -18,6 +18,7 @@ export const theme = createTheme({
     },
   },
   components: {
+    Anchor: Anchor.extend({ defaultProps: { inherit: true } }),
     Badge: Badge.extend({ defaultProps: { variant: "light", tt: "none", fw: 500, radius: "sm" } }),
     Button: Button.extend({ defaultProps: { size: "xs" } }),
     Paper: Paper.extend({ defaultProps: { withBorder: true, p: "md" } }),

@@ -33,6 +33,12 @@ const look = EditorView.theme({
     color: "#fff",
   },
   ".cm-help": { padding: "6px 10px", whiteSpace: "pre-wrap", fontSize: "12.5px" },
+  ".cm-collapsedLines": {
+    background: "var(--mantine-color-default-hover)",
+    color: "var(--mantine-color-dimmed)",
+  },
+  // Not every font has what these are by default.
+  ".cm-collapsedLines::before, .cm-collapsedLines::after": { content: '"…" !important' },
   ".cm-changedLine, .cm-insertedLine": { backgroundColor: "light-dark(#e6ffec, #12261b) !important" },
   ".cm-deletedChunk, .cm-deletedLine": { backgroundColor: "light-dark(#ffebe9, #2d1618) !important" },
 });

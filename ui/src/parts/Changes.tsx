@@ -1,8 +1,14 @@
 import { Badge, Table } from "@mantine/core";
 import type { Change } from "../api/types";
 
+interface Props {
+  changes: Change[];
+  /** Who wrote what an owner has in a document, if that is told. */
+  authors?: Record<string, string | undefined>;
+}
+
 /** What two documents differ in, field by field. */
-export function Changes({ changes }: { changes: Change[] }) {
+export function Changes({ changes, authors }: Props) {
   return (
     <Table aria-label="Differences">
       <Table.Thead>
@@ -11,6 +17,7 @@ export function Changes({ changes }: { changes: Change[] }) {
           <Table.Th scope="col">Before</Table.Th>
           <Table.Th scope="col">After</Table.Th>
           <Table.Th scope="col">Owner</Table.Th>
+          {authors && <Table.Th scope="col">Author</Table.Th>}
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
@@ -24,6 +31,7 @@ export function Changes({ changes }: { changes: Change[] }) {
               <Value value={after} side="after" />
             </Table.Td>
             <Table.Td>{owner && <Badge color="gray">{owner}</Badge>}</Table.Td>
+            {authors && <Table.Td>{owner && authors[owner]}</Table.Td>}
           </Table.Tr>
         ))}
       </Table.Tbody>

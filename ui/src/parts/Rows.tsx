@@ -1,6 +1,6 @@
 import { Group, Table, Text, UnstyledButton } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { ArrowDown } from "lucide-react";
+import { ArrowDown, ArrowUp } from "lucide-react";
 import { type ReactNode, useEffect, useRef } from "react";
 
 export interface Column<T> {
@@ -12,6 +12,8 @@ export interface Column<T> {
   cell: (row: T) => ReactNode;
   /** The word by which the server sorts by this column. */
   sort?: string;
+  /** Which way it does. */
+  order?: "ascending" | "descending";
 }
 
 interface Props<T> {
@@ -73,13 +75,18 @@ export function Rows<T>(props: Props<T>) {
                 key={column.id}
                 scope="col"
                 style={{ width: column.width, textAlign: column.align }}
-                aria-sort={column.sort && column.sort === sort ? "other" : undefined}
+                aria-sort={column.sort && column.sort === sort ? (column.order ?? "descending") : undefined}
               >
                 {column.sort && onSort ? (
                   <UnstyledButton fz="xs" fw={600} onClick={() => onSort(column.sort as string)}>
                     <Group gap={4} wrap="nowrap" component="span" display="inline-flex">
                       {column.head}
-                      {column.sort === sort && <ArrowDown size={12} aria-label="sorted by this" />}
+                      {column.sort === sort &&
+                        (column.order === "ascending" ? (
+                          <ArrowUp size={12} aria-hidden />
+                        ) : (
+                          <ArrowDown size={12} aria-hidden />
+                        ))}
                     </Group>
                   </UnstyledButton>
                 ) : (

@@ -127,7 +127,7 @@ export function Status({ state, of }: { state: string; of?: "source" }) {
     hint: undefined,
   };
   const badge = (
-    <Badge color={color} leftSection={<Icon size={12} aria-hidden />} className={`status status-${color}`}>
+    <Badge color={color} leftSection={<Icon size={12} aria-hidden />} className="status">
       {label}
     </Badge>
   );

@@ -1,7 +1,7 @@
 import { Badge, Group, Text } from "@mantine/core";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
 import { Link2 } from "lucide-react";
-import { useRef } from "react";
+import { Fragment, useRef } from "react";
 import type { Entry } from "../../api/types";
 import { link } from "../../lib/links";
 import { To } from "../../parts/To";
@@ -46,6 +46,8 @@ export function EntryList({ entries }: { entries: Entry[] }) {
   );
 }
 
+const servicesOf = (entry: Entry) => [...new Set(entry.events.flatMap(({ service }) => service ?? []))];
+
 function EntryLine({ entry }: { entry: Entry }) {
   return (
     <Group gap="sm" wrap="nowrap" align="flex-start">
@@ -59,17 +61,17 @@ function EntryLine({ entry }: { entry: Entry }) {
         {entry.events.map((event) => (
           <Text key={`${event.kind} ${event.summary}`} size="sm" className="break">
             {event.summary}
-            {event.service && (
-              <>
-                {" · "}
-                <To to={link.service(event.service)}>{event.service}</To>
-              </>
-            )}
           </Text>
         ))}
         <Text size="xs" c="dimmed" className="break">
           {entry.author}
           {entry.reason && `: “${entry.reason}”`}
+          {servicesOf(entry).map((service) => (
+            <Fragment key={service}>
+              {" · "}
+              <To to={link.service(service)}>{service}</To>
+            </Fragment>
+          ))}
         </Text>
       </div>
       <To to={link.entry(entry.index)} size="sm" aria-label={`Entry ${entry.index}`}>

@@ -9,10 +9,12 @@ import { servedOf, typeName } from "./state";
 interface Props {
   service: string;
   rejection: Schemas["Rejection"];
+  /** The release that was refused. */
+  release: string | undefined;
 }
 
 /** A refusal by an Envoy: what it said, beside the resource that it is about. */
-export function Rejected({ service, rejection }: Props) {
+export function Rejected({ service, rejection, release }: Props) {
   const { host, client, type_url, resource, error } = rejection;
   return (
     <Paper component="section" aria-label={`What ${client} refused`}>
@@ -51,9 +53,9 @@ export function Rejected({ service, rejection }: Props) {
         </div>
         <div>
           <Text size="sm" fw={600} mb={4}>
-            The resource, as the host is served it
+            The resource that it refused
           </Text>
-          <Resources host={host} what={servedOf(type_url)} name={resource} />
+          <Resources host={host} what={servedOf(type_url)} name={resource} release={release} />
         </div>
       </SimpleGrid>
     </Paper>

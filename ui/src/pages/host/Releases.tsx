@@ -1,4 +1,4 @@
-import { Paper, Stack, Table, Text } from "@mantine/core";
+import { Paper, Stack, Table, Text, Tooltip } from "@mantine/core";
 import type { Schemas } from "../../api/types";
 import { link } from "../../lib/links";
 import { Status } from "../../parts/Status";
@@ -21,8 +21,17 @@ export function Releases({ releases }: { releases: Schemas["Held"][] }) {
   );
   return (
     <Stack>
-      {sorted.flatMap(({ service, rejection }) =>
-        rejection ? [<Rejected key={service} service={service} rejection={rejection} />] : [],
+      {sorted.flatMap(({ service, rejection, release }) =>
+        rejection
+          ? [
+              <Rejected
+                key={service}
+                service={service}
+                rejection={rejection}
+                release={release ?? undefined}
+              />,
+            ]
+          : [],
       )}
       <Paper p={0}>
         <Table>
@@ -45,9 +54,15 @@ export function Releases({ releases }: { releases: Schemas["Held"][] }) {
                 <Table.Td>
                   <Status state={held.state} />
                 </Table.Td>
-                <Table.Td className="mono">{held.release ?? "no document"}</Table.Td>
-                <Table.Td className="mono">
-                  {held.wanted === held.release ? "the same" : (held.wanted ?? "no document")}
+                <Table.Td>
+                  <Version service={held.service} number={held.version} release={held.release} />
+                </Table.Td>
+                <Table.Td>
+                  {held.wanted === held.release ? (
+                    "the same"
+                  ) : (
+                    <Version service={held.service} number={held.wanted_version} release={held.wanted} />
+                  )}
                 </Table.Td>
                 <Table.Td>
                   <When ms={held.since_unix_ms} />
@@ -59,5 +74,24 @@ export function Releases({ releases }: { releases: Schemas["Held"][] }) {
         </Table>
       </Paper>
     </Stack>
+  );
+}
+
+interface VersionProps {
+  service: string;
+  number?: number | null;
+  release?: string | null;
+}
+
+/** A release by the version that is in it. */
+function Version({ service, number, release }: VersionProps) {
+  if (!release) return "no document";
+  if (!number) return <span className="mono">{release}</span>;
+  return (
+    <Tooltip label={`Release ${release}: the version, and the parts of platform and security of then.`}>
+      <span>
+        <To to={link.version(service, number)}>{`${service}@${number}`}</To>
+      </span>
+    </Tooltip>
   );
 }

@@ -1,12 +1,21 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { stringify } from "yaml";
 import { hostConfig } from "../../api/queries";
 import type { Schemas } from "../../api/types";
 import { Loaded } from "../../parts/Loaded";
 
+interface Props {
+  host: string;
+  what?: Schemas["Served"];
+  name: string;
+  /** As it would be with this release. */
+  release?: string;
+}
+
 /** A resource of a host by its name. */
-export function Resources({ host, what, name }: { host: string; what?: Schemas["Served"]; name: string }) {
-  const query = useQuery(hostConfig(host, what));
+export function Resources({ host, what, name, release }: Props) {
+  const query = useQuery(hostConfig(host, what, release));
   return (
     <Loaded query={query}>
       {({ resources }) => {
@@ -14,13 +23,13 @@ export function Resources({ host, what, name }: { host: string; what?: Schemas["
         if (found.length === 0) {
           return (
             <Text size="sm" c="dimmed">
-              It is not served any more: the change was taken back, or the host keeps it from its Envoys.
+              There is no resource of this name in what the host is, or would be, served.
             </Text>
           );
         }
         return found.map((resource) => (
-          <pre key={`${resource.what} ${resource.name}`} className="code">
-            {JSON.stringify(resource.resource, null, 2)}
+          <pre key={`${resource.what} ${resource.name}`} className="code tall">
+            {stringify(resource.resource)}
           </pre>
         ));
       }}

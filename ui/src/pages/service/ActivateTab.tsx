@@ -14,6 +14,7 @@ import { Loaded } from "../../parts/Loaded";
 import { ProblemAlert } from "../../parts/ProblemAlert";
 import { To } from "../../parts/To";
 import { useSearch } from "../../parts/useSearch";
+import { Before } from "./Before";
 import { useService } from "./context";
 import { PlanView } from "./PlanView";
 import { Again, useWay, WayFields, wayError, wayRequest } from "./way";
@@ -61,6 +62,15 @@ export function Component() {
               {service.activation_in_progress.id}
             </To>{" "}
             by {service.activation_in_progress.author}. Yours would take its place.
+          </Text>
+        </Alert>
+      )}
+      <Before service={name} version={version} />
+      {service.rules > 0 && (
+        <Alert color="gray" py="xs" title="Some hosts have another version by a rule">
+          <Text size="sm">
+            See <To to={link.service(name)}>who has what</To>. Once an activation for everyone has reached all
+            hosts, it takes the place of these rules.
           </Text>
         </Alert>
       )}

@@ -17,6 +17,7 @@ import { When } from "../../parts/When";
 import { Rejected } from "../host/Rejected";
 import { LackingHosts } from "./LackingHosts";
 import { Progress } from "./Progress";
+import { RefusedChange } from "./RefusedChange";
 import { RollBackDialog } from "./RollBackDialog";
 import { Steps } from "./Steps";
 
@@ -154,7 +155,12 @@ function Landing({ activation }: { activation: Activation }) {
           </Text>
         </Alert>
       )}
-      {rejection && <Rejected service={service} rejection={rejection} />}
+      {rejection && (
+        <>
+          <Rejected service={service} rejection={rejection} release={activation.release} />
+          <RefusedChange activation={activation} />
+        </>
+      )}
       <Paper component="section" aria-label="Steps">
         <Title order={2} mb="sm">
           Steps

@@ -46,8 +46,8 @@ export function PlanView({ plan, service }: { plan: Plan; service: string }) {
 
 const EFFECTS: Record<Schemas["Effect"], { words: string; color: string }> = {
   no_drain: { words: "nothing", color: "teal" },
-  pools_reset: { words: "connections to endpoints are made anew", color: "yellow" },
-  connections_drained: { words: "connections of clients are drained", color: "orange" },
+  pools_reset: { words: "to endpoints: made anew", color: "yellow" },
+  connections_drained: { words: "of clients: drained", color: "orange" },
 };
 
 function Effects({ effects }: { effects: Schemas["ResourceEffect"][] }) {
@@ -70,7 +70,9 @@ function Effects({ effects }: { effects: Schemas["ResourceEffect"][] }) {
             </Table.Td>
             <Table.Td>{{ add: "added", change: "changed", remove: "removed" }[action]}</Table.Td>
             <Table.Td>
-              <Badge color={EFFECTS[effect].color}>{EFFECTS[effect].words}</Badge>
+              <Badge color={EFFECTS[effect].color} className="status">
+                {EFFECTS[effect].words}
+              </Badge>
             </Table.Td>
             <Table.Td>{why}</Table.Td>
           </Table.Tr>

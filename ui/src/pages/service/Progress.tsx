@@ -28,7 +28,7 @@ export function Progress({ hosts }: { hosts: Schemas["Progress"] }) {
       </Bar.Root>
       <Group gap="md" mt={6}>
         <Text size="sm" fw={600}>
-          {hosts.total} hosts
+          {hosts.total} {hosts.total === 1 ? "host" : "hosts"}
         </Text>
         {there.map(({ key, label, color }) => (
           <Group key={key} gap={6}>

@@ -114,10 +114,12 @@ function Frame({ service }: { service: ServiceDetail }) {
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        <Tabs.Panel value={current?.path ?? "none"} pt="md">
-          <DraftBar />
-          <Outlet context={service} />
-        </Tabs.Panel>
+        {current && (
+          <Tabs.Panel value={current.path} pt="md">
+            <DraftBar />
+            <Outlet context={service} />
+          </Tabs.Panel>
+        )}
       </Tabs>
       {!current && (
         <>

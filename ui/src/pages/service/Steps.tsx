@@ -29,7 +29,7 @@ export function Steps({ activation }: { activation: Activation }) {
               <Text size="xs" c="dimmed">
                 {word}
                 {each.hosts != null && `, ${each.accepted ?? 0} of ${each.hosts} accepted`}
-                {each.pause_ms > 0 && `, after ${span(each.pause_ms)}`}
+                {each.pause_ms > 0 && `, not sooner than ${span(each.pause_ms)} after the one before`}
               </Text>
             </div>
           </li>

@@ -14,10 +14,17 @@ export function flatten(effective: Schemas["Effective"]): EffectiveField[] {
   return Object.entries(effective.provenance).map(([field, origin]) => {
     const value = get(document, toPath(field));
     const text =
-      value === undefined ? "" : typeof value === "object" ? stringify(value).trim() : String(value);
+      value === undefined || isEmpty(value)
+        ? "as by default"
+        : typeof value === "object"
+          ? stringify(value).trim()
+          : String(value);
     return { field: field.replace(/^spec\./, ""), value: text, origin };
   });
 }
+
+const isEmpty = (value: Json) =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 
 /** `spec.callers.routes[0].name` as a path. */
 export function toPath(field: string): Path {

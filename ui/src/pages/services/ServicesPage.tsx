@@ -1,7 +1,7 @@
-import { Alert, Badge, Group, Text, Tooltip } from "@mantine/core";
+import { Alert, Badge, CloseButton, Group, NativeSelect, Text, Tooltip } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { services } from "../../api/queries";
-import type { Service } from "../../api/types";
+import type { Schemas, Service } from "../../api/types";
 import { link } from "../../lib/links";
 import { Waiting } from "../../parts/Loaded";
 import { Page } from "../../parts/Page";
@@ -14,11 +14,38 @@ import { usePages } from "../../parts/usePages";
 import { useSearch } from "../../parts/useSearch";
 import { When } from "../../parts/When";
 
+const FILTERS: { value: Schemas["Filter"]; label: string }[] = [
+  { value: "progressing", label: "With an activation under way" },
+  { value: "waiting", label: "Whose last version is not active" },
+  { value: "active", label: "With an active version" },
+  { value: "no_document", label: "Without a document" },
+  { value: "no_endpoints", label: "Without endpoints" },
+  { value: "not_served", label: "Not served to hosts" },
+];
+
 const SORTS = ["name", "endpoints", "changed"] as const;
 
 const columns: Column<Service>[] = [
-  { id: "name", head: "Service", sort: "name", cell: ({ name }) => <To to={link.service(name)}>{name}</To> },
-  { id: "owner", head: "Owner", width: 150, cell: ({ owner }) => owner ?? <Dim>–</Dim> },
+  {
+    id: "name",
+    head: "Service",
+    sort: "name",
+    order: "ascending",
+    cell: ({ name }) => <To to={link.service(name)}>{name}</To>,
+  },
+  {
+    id: "owner",
+    head: "Owner",
+    width: 150,
+    cell: ({ owner }) =>
+      owner ? (
+        <To to={`/services?owner=${encodeURIComponent(owner)}`} className="quiet">
+          {owner}
+        </To>
+      ) : (
+        <Dim>–</Dim>
+      ),
+  },
   {
     id: "endpoints",
     head: "Endpoints",
@@ -43,18 +70,36 @@ export function Component() {
   const [search, setSearch] = useSearch("search");
   const [word, setSort] = useSearch("sort", "name");
   const sort = SORTS.find((each) => each === word) ?? "name";
-  const query = useInfiniteQuery(services({ search: search || undefined, sort }));
-  const { rows, more, complete } = usePages(query, (page) => page.services);
+  const [wanted, setFilter] = useSearch("filter");
+  const filter = FILTERS.find(({ value }) => value === wanted)?.value;
+  const [owner, setOwner] = useSearch("owner");
+  const query = useInfiniteQuery(
+    services({ search: search || undefined, sort, filter, owner: owner || undefined }),
+  );
+  const { rows, more } = usePages(query, (page) => page.services);
   const first = query.data?.pages[0];
   return (
     <Page title="Services">
       <Group justify="space-between">
-        <SearchBox label="Search names and owners" value={search} onChange={setSearch} />
+        <Group gap="xs">
+          <SearchBox label="Search names and owners" value={search} onChange={setSearch} />
+          <NativeSelect
+            size="xs"
+            aria-label="Only services"
+            value={filter ?? ""}
+            onChange={(event) => setFilter(event.currentTarget.value)}
+            data={[{ value: "", label: "All services" }, ...FILTERS]}
+          />
+          {owner && (
+            <Group gap={2} className="chip">
+              <Text size="sm">owner {owner}</Text>
+              <CloseButton size="xs" aria-label={`Not only owner ${owner}`} onClick={() => setOwner("")} />
+            </Group>
+          )}
+        </Group>
         {first && (
           <Text size="sm" c="dimmed" role="status">
-            {complete
-              ? `${rows.length} services`
-              : `The first ${rows.length} services; more come as you scroll`}
+            {first.total.toLocaleString("en")} {first.total === 1 ? "service" : "services"}
           </Text>
         )}
       </Group>
@@ -74,13 +119,12 @@ export function Component() {
           label="Services"
           columns={columns}
           rows={rows}
+          total={first?.total}
           rowKey={({ name }) => name}
           sort={sort}
           onSort={setSort}
           onEnd={more}
-          empty={
-            search ? `No service has “${search}” in its name or owner.` : "No source knows a service yet."
-          }
+          empty={search || filter || owner ? "No service is like that." : "No source knows a service yet."}
         />
       )}
     </Page>

@@ -97,7 +97,7 @@ function Problems({ source }: { source: Source }) {
   return (
     <details open={source.problem_count <= 5}>
       <summary>
-        {source.problem_count} registrations cannot be used
+        {source.problem_count} {source.problem_count === 1 ? "registration" : "registrations"} cannot be used
         {source.problem_count > source.problems.length && `; the first ${source.problems.length}`}
       </summary>
       <ul>

@@ -29,7 +29,7 @@ impl Hosts for NoHosts {
 }
 
 pub(crate) fn store() -> Addr<StoreActor> {
-    let metrics = StoreMetrics::new(&mut prometheus_client::registry::Registry::default());
+    let metrics = StoreMetrics::new(&mut prometheus_client::registry::Registry::default(), Arc::default());
     StoreActor::new("", Served::All, 500, FrameLog::new(Limits::default()), metrics).start()
 }
 

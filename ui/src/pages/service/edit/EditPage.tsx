@@ -14,6 +14,7 @@ import { Findings } from "../../../parts/Findings";
 import { Waiting } from "../../../parts/Loaded";
 import { ProblemAlert } from "../../../parts/ProblemAlert";
 import { useSearch } from "../../../parts/useSearch";
+import { Words } from "../../../parts/Words";
 import { useService } from "../context";
 import { type Draft, useDraft } from "../draft";
 import { type Form, FormContext } from "./form/context";
@@ -86,6 +87,18 @@ function Editors({ section, draft, text, schemas }: EditorsProps) {
         <Text size="sm" c="dimmed">
           {draft.base === null ? "A first document" : `${service.name}@${draft.base}`}
           {draft.changed && ", changed"}
+          {!draft.changed && service.latest_version && service.latest_version !== draft.base && (
+            <>
+              . The last one uploaded is{" "}
+              <button
+                type="button"
+                className="link-button"
+                onClick={() => draft.startFrom(service.latest_version ?? 0)}
+              >
+                {service.name}@{service.latest_version}: edit that instead
+              </button>
+            </>
+          )}
         </Text>
         <Group gap="md">
           <Switch
@@ -169,7 +182,7 @@ function SectionFields({ section, schemas }: { section: Section; schemas: OwnerS
           {{ callers: "How it is called", inbound: "On its own hosts", outbound: "What it calls" }[section]}
         </Title>
         <Text size="sm" c="dimmed">
-          {shape.description}{" "}
+          <Words text={shape.description ?? ""} />{" "}
           <Anchor href="/api/v1/schema/service.json" target="_blank" rel="noreferrer" size="sm">
             The schema
           </Anchor>

@@ -2,6 +2,7 @@ import { ActionIcon, Group, Text, Tooltip } from "@mantine/core";
 import { X } from "lucide-react";
 import type { ReactNode } from "react";
 import { type Path, pathName } from "../../../../lib/document";
+import { Words } from "../../../../parts/Words";
 import { useForm } from "./context";
 import { findingsAt } from "./values";
 
@@ -32,7 +33,7 @@ export function Frame({ path, title, help, required, actions, children }: Props)
       </Group>
       {showHelp && help && (
         <Text size="xs" c="dimmed" mb={6}>
-          {help}
+          <Words text={help} />
         </Text>
       )}
       {wrong && (

@@ -2,6 +2,7 @@ import { ActionIcon, Button, Group, Stack, TagsInput, Text, Tooltip } from "@man
 import { ArrowDown, ArrowUp, Plus } from "lucide-react";
 import { get, type Json, type Path } from "../../../../lib/document";
 import { schemaAt, shapeOf } from "../../../../lib/schema";
+import { Words } from "../../../../parts/Words";
 import { useForm } from "./context";
 import { Frame } from "./Frame";
 import { type CompositeProps, Fields } from "./ObjectField";
@@ -17,7 +18,7 @@ export function ListField({ path, shape, value, required }: CompositeProps) {
     return (
       <TagsInput
         label={String(path.at(-1))}
-        description={showHelp ? shape.description : undefined}
+        description={showHelp && shape.description ? <Words text={shape.description} /> : undefined}
         error={findingsAt(findings, path)}
         size="xs"
         disabled={locked}

@@ -3,9 +3,11 @@ import { Lock, Plus } from "lucide-react";
 import type { ReactNode } from "react";
 import { get, type Json, type Path } from "../../../../lib/document";
 import { ownerOf, type RawSchema, type Shape, shapeOf } from "../../../../lib/schema";
+import { Words } from "../../../../parts/Words";
 import { useForm } from "./context";
 import { Field } from "./Field";
 import { Frame } from "./Frame";
+import { InheritedField } from "./InheritedField";
 import { blank, isScalarKind, keysOf } from "./values";
 
 export interface CompositeProps {
@@ -40,7 +42,9 @@ export function Fields({ path, shape }: { path: Path; shape: Shape }) {
     const below = [...path, name];
     const locked = ownerOf(schemas, below) !== "service";
     const written = keysOf(here).includes(name) || shape.required.includes(name);
-    return written || (locked && effective && get(effective.document as Json, below) !== undefined);
+    // What others write is always there to be seen and asked for; deeper down only if there is something.
+    const shown = path.length === 2 || (effective && get(effective.document as Json, below) !== undefined);
+    return written || (locked && shown);
   });
   const isShort = ([name, raw]: [string, RawSchema]) =>
     ownerOf(schemas, [...path, name]) === "service" && isScalarKind(shapeOf(schemas.all, raw));
@@ -52,6 +56,11 @@ export function Fields({ path, shape }: { path: Path; shape: Shape }) {
     <Stack gap="sm">
       {short.length > 0 && <div className="short-fields">{short.map(field)}</div>}
       {there.filter((each) => !isShort(each)).map(field)}
+      {Object.keys(shape.fields)
+        .filter((name) => !there.some(([written]) => written === name))
+        .map((name) => (
+          <InheritedField key={name} path={[...path, name]} />
+        ))}
       <AddMenu path={path} shape={shape} there={there.map(([name]) => name)} />
     </Stack>
   );
@@ -90,7 +99,7 @@ function AddMenu({ path, shape, there }: { path: Path; shape: Shape; there: stri
                 {foreign && `: only ${owner} writes it`}
               </Text>
               <Text size="xs" c="dimmed" lineClamp={2}>
-                {shapeOf(schemas.all, raw).description}
+                <Words text={shapeOf(schemas.all, raw).description ?? ""} />
               </Text>
             </Menu.Item>
           );

@@ -2,6 +2,7 @@ import { NativeSelect, TextInput } from "@mantine/core";
 import { useEffect, useState } from "react";
 import type { Json, Path } from "../../../../lib/document";
 import type { Shape } from "../../../../lib/schema";
+import { Words } from "../../../../parts/Words";
 import { useForm } from "./context";
 import { Remove } from "./Frame";
 import { findingsAt, parse } from "./values";
@@ -23,7 +24,7 @@ function useCommon({ path, shape, required }: Props) {
   const { showHelp, findings, locked } = useForm();
   return {
     label: String(path.at(-1)),
-    description: showHelp ? shape.description : undefined,
+    description: showHelp && shape.description ? <Words text={shape.description} /> : undefined,
     error: findingsAt(findings, path),
     disabled: locked,
     size: "xs",
@@ -44,7 +45,11 @@ function ChoiceField(props: Props) {
   return (
     <NativeSelect
       {...common}
-      description={common.description && [common.description, chosen?.description].filter(Boolean).join(" ")}
+      description={
+        common.description && (
+          <Words text={[shape.description, chosen?.description].filter(Boolean).join(" ")} />
+        )
+      }
       rightSection={undefined}
       data={choices.includes(present) ? choices : [present, ...choices]}
       value={present}
