@@ -123,7 +123,8 @@ fn hello(number: usize, tower: &str, revision: u64) -> v1::Hello {
         workloads: vec![workload],
         build: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    v1::Hello { node: Some(node), tower: tower.to_owned(), revision, ..Default::default() }
+    let feature_level = tower_common::FEATURE_LEVEL;
+    v1::Hello { node: Some(node), tower: tower.to_owned(), revision, feature_level, ..Default::default() }
 }
 
 /// Says what it holds, and answers probes, until the stream ends.

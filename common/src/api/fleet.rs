@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::activation::Rejection;
+use super::{activation::Rejection, source::Refusal};
 
 /// `GET /hosts`: a page, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +92,8 @@ pub struct Fleet {
     pub workloads: HostGroups,
     /// By the value of each label.
     pub labels: BTreeMap<String, HostGroups>,
+    /// Beacons that could not connect, the latest first.
+    pub refused: Vec<Refusal>,
 }
 
 /// Hosts that have something in common, by its name.

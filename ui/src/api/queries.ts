@@ -209,18 +209,31 @@ export const host = (name: string) =>
     refetchInterval: SOON_MS,
   });
 
-/** What a host serves; with a release, what it would serve if it had that. */
-export const hostConfig = (name: string, what?: Schemas["Served"], release?: string) =>
+/** What a host serves by type and name, without the contents, of which there is much. */
+export const hostIndex = (name: string) =>
   queryOptions({
-    queryKey: ["host", name, "config", what ?? "all", release ?? ""],
+    queryKey: ["host", name, "index"],
     queryFn: ({ signal }) =>
       ok(
         api.GET("/api/v1/hosts/{host}/config", {
-          params: { path: { host: name }, query: { what, release } },
+          params: { path: { host: name }, query: { index: true } },
           signal,
         }),
       ),
     placeholderData: keepPreviousData,
+  });
+
+/** A resource that a host serves; with a release, as it would be if the host had that. */
+export const hostConfig = (name: string, search: string, what?: Schemas["Served"], release?: string) =>
+  queryOptions({
+    queryKey: ["host", name, "config", what ?? "all", search, release ?? ""],
+    queryFn: ({ signal }) =>
+      ok(
+        api.GET("/api/v1/hosts/{host}/config", {
+          params: { path: { host: name }, query: { what, search, release } },
+          signal,
+        }),
+      ),
   });
 
 export const activity = (filter: ActivityFilter) =>
@@ -249,12 +262,6 @@ export const sources = queryOptions({
   queryKey: ["sources"],
   queryFn: ({ signal }) => ok(api.GET("/api/v1/sources", { signal })),
   refetchInterval: SOON_MS * 2,
-});
-
-export const beacons = queryOptions({
-  queryKey: ["beacons"],
-  queryFn: ({ signal }) => ok(api.GET("/api/v1/beacons", { signal })),
-  refetchInterval: NOW_AND_THEN_MS,
 });
 
 export const log = queryOptions({

@@ -1201,6 +1201,8 @@ export interface components {
             labels: {
                 [key: string]: components["schemas"]["HostGroups"];
             };
+            /** @description Beacons that could not connect, the latest first. */
+            refused: components["schemas"]["Refusal"][];
             /** @description By what runs on them: `service`, or `service/cluster`. */
             workloads: components["schemas"]["HostGroups"];
             /** @description By zone. */
@@ -1858,8 +1860,8 @@ export interface components {
             bytes: number;
             /** @description Its name in xDS. */
             name: string;
-            /** @description The message, as JSON. */
-            resource: unknown;
+            /** @description The message, as JSON, unless an index was asked for. */
+            resource?: unknown;
             /** @description The content hash of its body. */
             version: string;
             /** @description Its type. */
@@ -2890,6 +2892,8 @@ export interface operations {
                 what?: "listeners" | "routes" | "clusters" | "endpoints" | "secrets";
                 /** @description Part of the resource's name. */
                 search?: string;
+                /** @description Names, versions and sizes alone. */
+                index?: boolean;
                 /** @description As if this release were assigned to the host, such as one that it has refused. */
                 release?: string;
             };

@@ -1,7 +1,7 @@
 import { Group, Table, Text, UnstyledButton } from "@mantine/core";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { ArrowDown, ArrowUp } from "lucide-react";
-import { type ReactNode, useEffect, useRef } from "react";
+import { memo, type ReactNode, useEffect, useRef } from "react";
 
 export interface Column<T> {
   id: string;
@@ -41,7 +41,7 @@ export function Rows<T>(props: Props<T>) {
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW_PX,
-    overscan: 12,
+    overscan: 8,
   });
   const drawn = virtual.getVirtualItems();
   const first = drawn[0];
@@ -101,13 +101,12 @@ export function Rows<T>(props: Props<T>) {
           {drawn.map((item) => {
             const row = rows[item.index] as T;
             return (
-              <tr key={rowKey(row)} className="row mantine-Table-tr" aria-rowindex={item.index + 2}>
-                {columns.map((column) => (
-                  <Table.Td key={column.id} style={{ textAlign: column.align }}>
-                    {column.cell(row)}
-                  </Table.Td>
-                ))}
-              </tr>
+              <Row
+                key={rowKey(row)}
+                row={row}
+                columns={columns as Column<unknown>[]}
+                place={item.index + 2}
+              />
             );
           })}
           {spacer(virtual.getTotalSize() - (last?.end ?? 0), "below")}
@@ -116,3 +115,22 @@ export function Rows<T>(props: Props<T>) {
     </section>
   );
 }
+
+interface RowProps {
+  row: unknown;
+  columns: Column<unknown>[];
+  place: number;
+}
+
+/** Drawn once, and not again with each step that one scrolls. */
+const Row = memo(function Row({ row, columns, place }: RowProps) {
+  return (
+    <tr className="row mantine-Table-tr" aria-rowindex={place}>
+      {columns.map((column) => (
+        <td key={column.id} className={column.align === "right" ? "right" : undefined}>
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+});

@@ -1,4 +1,4 @@
-import { Badge, Tooltip } from "@mantine/core";
+import { Badge } from "@mantine/core";
 import {
   Ban,
   Check,
@@ -126,10 +126,9 @@ export function Status({ state, of }: { state: string; of?: "source" }) {
     Icon: CircleDashed,
     hint: undefined,
   };
-  const badge = (
-    <Badge color={color} leftSection={<Icon size={12} aria-hidden />} className="status">
+  return (
+    <Badge color={color} leftSection={<Icon size={12} aria-hidden />} className="status" title={hint}>
       {label}
     </Badge>
   );
-  return hint ? <Tooltip label={hint}>{badge}</Tooltip> : badge;
 }

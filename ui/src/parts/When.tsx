@@ -1,4 +1,3 @@
-import { Tooltip } from "@mantine/core";
 import { useUtc } from "../lib/preferences";
 import { absolute, relative, useNow } from "../lib/time";
 
@@ -10,10 +9,8 @@ export function When({ ms, exact = false }: { ms: number; exact?: boolean }) {
     ? [absolute(ms, utc), relative(ms, now)]
     : [relative(ms, now), absolute(ms, utc)];
   return (
-    <Tooltip label={hint}>
-      <time dateTime={new Date(ms).toISOString()} className="tnum">
-        {shown}
-      </time>
-    </Tooltip>
+    <time dateTime={new Date(ms).toISOString()} className="tnum" title={hint}>
+      {shown}
+    </time>
   );
 }

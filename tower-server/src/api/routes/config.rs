@@ -43,6 +43,9 @@ pub struct ConfigQuery {
     what: Option<Served>,
     /// Part of the resource's name.
     search: Option<String>,
+    /// Names, versions and sizes alone.
+    #[serde(default)]
+    index: bool,
     /// As if this release were assigned to the host, such as one that it has refused.
     release: Option<String>,
 }
@@ -129,14 +132,16 @@ fn resources(
         };
         for resource in resources.iter().filter(named) {
             let name: &Arc<str> = &resource.name;
-            let json = to_json(type_name, &resource.body)
-                .map_err(|error| Refused::new(Code::Internal, format!("{type_name} {name:?}: {error}")))?;
+            let json = || {
+                to_json(type_name, &resource.body)
+                    .map_err(|error| Refused::new(Code::Internal, format!("{type_name} {name:?}: {error}")))
+            };
             found.push(Resource {
                 what,
                 name: name.to_string(),
                 version: hex(&resource.version.0),
                 bytes: resource.body.len() as u64,
-                resource: json,
+                resource: (!query.index).then(json).transpose()?,
             });
         }
     }

@@ -98,7 +98,8 @@ pub(crate) async fn list_hosts(
 #[utoipa::path(tag = "hosts", responses((status = 200, body = Fleet)))]
 #[get("/api/v1/fleet")]
 pub(crate) async fn get_fleet(state: web::Data<AppState>) -> HttpResponse {
-    HttpResponse::Ok().json(groups::fleet(&state.beacons.fleet().hosts()))
+    let refused = state.beacons.refusals().list().into_iter().map(told::sources::refusal).collect();
+    HttpResponse::Ok().json(groups::fleet(&state.beacons.fleet().hosts(), refused))
 }
 
 /// How long what this Tower sends takes until Beacons have applied it

@@ -2,7 +2,10 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
-use tower_common::api::fleet::{Fleet, HostCounts, HostGroup, HostGroups, HostState};
+use tower_common::api::{
+    fleet::{Fleet, HostCounts, HostGroup, HostGroups, HostState},
+    source::Refusal,
+};
 
 use crate::{api::told::fleet as words, fleet::Host};
 
@@ -15,7 +18,7 @@ const MAX_LABELS: usize = 20;
 type Counted = BTreeMap<String, HostCounts>;
 
 /// How hosts are.
-pub(super) fn fleet(hosts: &[Arc<Host>]) -> Fleet {
+pub(super) fn fleet(hosts: &[Arc<Host>], refused: Vec<Refusal>) -> Fleet {
     let mut all = HostCounts::default();
     let (mut zones, mut workloads) = (Counted::new(), Counted::new());
     let mut labels: BTreeMap<&str, Counted> = BTreeMap::new();
@@ -37,6 +40,7 @@ pub(super) fn fleet(hosts: &[Arc<Host>]) -> Fleet {
         zones: groups(zones),
         workloads: groups(workloads),
         labels: labels.into_iter().map(|(key, values)| (key.to_owned(), groups(values))).collect(),
+        refused,
     }
 }
 
@@ -93,7 +97,7 @@ mod tests {
     #[test]
     fn hosts_are_counted_by_what_they_have_in_common() {
         let hosts = [host(1, "a", false), host(2, "a", true), host(3, "b", false)];
-        let told = fleet(&hosts);
+        let told = fleet(&hosts, Vec::new());
         assert_eq!((told.hosts.total, told.hosts.on_target, told.hosts.rejected), (3, 2, 1));
         let zones: Vec<_> = told
             .zones
@@ -112,7 +116,7 @@ mod tests {
     #[test]
     fn of_many_groups_those_are_told_in_which_something_is_wrong() {
         let hosts: Vec<_> = (0..250).map(|number| host(number, "a", number == 249)).collect();
-        let told = fleet(&hosts);
+        let told = fleet(&hosts, Vec::new());
         let racks = &told.labels["rack"];
         assert_eq!((racks.groups.len(), racks.left_out), (200, 50));
         assert!(racks.groups.iter().any(|group| group.name == "r249"));

@@ -1,6 +1,6 @@
 import { Group, NativeSelect, SegmentedControl, SimpleGrid, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { beacons, fleet } from "../../api/queries";
+import { fleet } from "../../api/queries";
 import { Loaded } from "../../parts/Loaded";
 import { Page } from "../../parts/Page";
 import { useSearch } from "../../parts/useSearch";
@@ -17,7 +17,6 @@ import { TowersPaper } from "./TowersPaper";
 /** What is active where, and what is wrong. */
 export function Component() {
   const query = useQuery(fleet);
-  const connected = useQuery(beacons);
   const [state, setState] = useSearch("state");
   const [by, setBy] = useSearch("by", "host");
   return (
@@ -40,7 +39,7 @@ export function Component() {
         <SourcesPaper />
         <TowersPaper />
       </SimpleGrid>
-      <Loaded query={connected}>{({ refused }) => <RefusedBeacons refused={refused} />}</Loaded>
+      {query.data && <RefusedBeacons refused={query.data.refused} />}
       <Group gap="md" mt="xs">
         <Title order={2}>Hosts</Title>
         <Loaded query={query}>

@@ -16,7 +16,7 @@ interface Props {
 
 /** A resource of a host by its name. */
 export function Resources({ host, what, name, release }: Props) {
-  const query = useQuery(hostConfig(host, what, release));
+  const query = useQuery(hostConfig(host, name, what, release));
   return (
     <Loaded query={query}>
       {({ resources }) => {

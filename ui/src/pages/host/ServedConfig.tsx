@@ -2,7 +2,7 @@ import { Alert, Grid, NavLink, Paper, ScrollArea, SegmentedControl, Stack, Text,
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { stringify } from "yaml";
-import { hostConfig } from "../../api/queries";
+import { hostConfig, hostIndex } from "../../api/queries";
 import type { Schemas } from "../../api/types";
 import { Code } from "../../parts/Code";
 import { Loaded } from "../../parts/Loaded";
@@ -20,7 +20,7 @@ export function ServedConfig({ host }: { host: string }) {
   const [what, setWhat] = useSearch("what", "listeners");
   const [search, setSearch] = useSearch("search");
   const [name, setName] = useSearch("resource");
-  const query = useQuery(hostConfig(host));
+  const query = useQuery(hostIndex(host));
   const wanted = useMemo(() => pattern(search), [search]);
   return (
     <Loaded query={query}>
@@ -75,7 +75,7 @@ export function ServedConfig({ host }: { host: string }) {
                   </Paper>
                 </Grid.Col>
                 <Grid.Col span={{ base: 12, md: 8 }}>
-                  {chosen && <One resource={chosen} all={resources} onGo={go} />}
+                  {chosen && <One host={host} resource={chosen} all={resources} onGo={go} />}
                 </Grid.Col>
               </Grid>
             )}
@@ -87,13 +87,16 @@ export function ServedConfig({ host }: { host: string }) {
 }
 
 interface OneProps {
+  host: string;
   resource: Resource;
   all: Resource[];
   onGo: (what: Schemas["Served"], name: string) => void;
 }
 
-function One({ resource, all, onGo }: OneProps) {
-  const next = leadsTo(resource, all);
+function One({ host, resource, all, onGo }: OneProps) {
+  const query = useQuery(hostConfig(host, resource.name, resource.what));
+  const content = query.data?.resources.find(({ name }) => name === resource.name)?.resource;
+  const next = leadsTo(resource.what, content, all);
   return (
     <Paper component="section" aria-label={resource.name}>
       <Title order={2} className="break">
@@ -118,7 +121,9 @@ function One({ resource, all, onGo }: OneProps) {
           ))}
         </Text>
       )}
-      <Code text={stringify(resource.resource)} label={`The content of ${resource.name}`} />
+      <Loaded query={query}>
+        {() => <Code text={stringify(content)} label={`The content of ${resource.name}`} />}
+      </Loaded>
     </Paper>
   );
 }

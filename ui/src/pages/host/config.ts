@@ -20,11 +20,11 @@ export function pattern(search: string): RegExp | undefined | null {
 }
 
 /** What comes after a resource: a listener's routes, a route's clusters, a cluster's endpoints. */
-export function leadsTo(resource: Resource, all: Resource[]): Resource[] {
-  const next = NEXT[resource.what];
+export function leadsTo(what: Schemas["Served"], content: unknown, all: Resource[]): Resource[] {
+  const next = NEXT[what];
   if (!next) return [];
   const named = new Set<string>();
-  collect(resource.resource, named);
+  collect(content, named);
   return all.filter((other) => other.what === next && named.has(other.name));
 }
 
