@@ -42,12 +42,14 @@ async function memory() {
   console.log(`heap of the activity page at first: ${await heap()}`);
   const begun = performance.now();
   let next = 0;
+  let done = 0;
   const worker = async () => {
     while (next < services) {
       const name = `service-${String(next).padStart(4, "0")}`;
       next += 1;
       await upload(name);
-      if (next % Math.floor(services / 5) === 0) console.log(`  after ${next} events: ${await heap()}`);
+      done += 1;
+      if (done % Math.floor(services / 5) === 0) console.log(`  after ${done} events: ${await heap()}`);
     }
   };
   await Promise.all(Array.from({ length: 8 }, worker));
@@ -114,7 +116,7 @@ async function scrolling(path, label) {
       deltas.push(now - last);
       last = now;
     }
-    const rows = Number(scroller.querySelector("tbody tr.row:last-of-type")?.getAttribute("aria-rowindex"));
+    const rows = [...scroller.querySelectorAll("tbody tr.row")].at(-1)?.getAttribute("aria-rowindex");
     return { deltas: deltas.sort((a, b) => a - b), rows };
   });
   const at = (share) => frames.deltas[Math.floor((frames.deltas.length - 1) * share)].toFixed(0);

@@ -80,11 +80,12 @@ export const versions = (name: string) =>
     getNextPageParam: (last) => last.next ?? undefined,
   });
 
-/** The document of a version, as it was uploaded: byte by byte. Versions do not change. */
+/** The document of a version, as it was uploaded; if that is JSON, as YAML. Versions do not change. */
 export const document = (name: string, number: number) =>
   queryOptions({
     queryKey: ["document", name, number],
-    queryFn: ({ signal }) => yaml(`/api/v1/services/${encodeURIComponent(name)}/versions/${number}`, signal),
+    queryFn: async ({ signal }) =>
+      readable(await yaml(`/api/v1/services/${encodeURIComponent(name)}/versions/${number}`, signal)),
     staleTime: Number.POSITIVE_INFINITY,
   });
 
@@ -290,6 +291,19 @@ export const documentSchema = (owner?: "platform" | "security" | "service") =>
       ok(api.GET("/api/v1/schema/service.json", { params: { query: { owner } }, parseAs: "json", signal })),
     staleTime: Number.POSITIVE_INFINITY,
   });
+
+/** Programs send documents as JSON on one line, which nobody can read or edit. */
+async function readable(text: string): Promise<string> {
+  if (!text.trimStart().startsWith("{")) return text;
+  try {
+    const value: unknown = JSON.parse(text);
+    const { stringify } = await import("yaml");
+    return stringify(value, { lineWidth: 0 });
+  } catch {
+    // It is YAML that begins so.
+    return text;
+  }
+}
 
 async function yaml(path: string, signal: AbortSignal): Promise<string> {
   const response = await fetch(path, { headers: { Accept: "application/yaml" }, signal });
