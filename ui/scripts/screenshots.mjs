@@ -116,6 +116,10 @@ async function fill({ tower, token, registrations }) {
       ],
     },
   };
+  // A chart wants more than a point.
+  while ((await ask("GET", "/latency")).probes.length < 6) {
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
   await ask("PUT", "/platform/payments?reason=trace%20sockets", refused);
   await activate("payments", 1, "with traced sockets");
 }

@@ -23,7 +23,7 @@ export function Layout() {
   return (
     <AppShell
       header={{ height: 48 }}
-      navbar={{ width: 200, breakpoint: "sm", collapsed: { mobile: !navigation } }}
+      navbar={{ width: 210, breakpoint: "sm", collapsed: { mobile: !navigation } }}
       padding="md"
     >
       <a className="skip-link" href="#main">
@@ -40,7 +40,7 @@ export function Layout() {
               </Text>
             </Group>
           </Link>
-          <UnstyledButton className="palette-button" onClick={openPalette} ml={{ base: 0, sm: 76 }}>
+          <UnstyledButton className="palette-button" onClick={openPalette} ml={{ base: 0, sm: 86 }}>
             <Search size={14} aria-hidden />
             <span>Find a service, a host, a page</span>
             <Kbd size="xs">Ctrl K</Kbd>

@@ -11,6 +11,9 @@ const HEIGHT_PX = 150;
 /** A logarithm has no place for nothing. */
 const LEAST_MS = 0.1;
 
+/** So much time is shown at least. */
+const LEAST_SPAN_S = 300;
+
 interface Props {
   probes: Schemas["ProbeOutcome"][];
   utc: boolean;
@@ -67,7 +70,7 @@ function options(at: HTMLElement, utc: boolean): uPlot.Options {
     dash,
     width: 1.5,
     value,
-    points: { show: false },
+    points: { size: 3, stroke },
   });
   return {
     width: Math.max(at.clientWidth, 100),
@@ -76,7 +79,10 @@ function options(at: HTMLElement, utc: boolean): uPlot.Options {
     cursor: { drag: { x: false, y: false } },
     tzDate: (seconds) => (utc ? uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC") : new Date(seconds * 1000)),
     // Times differ by powers of ten: on a line with an even scale one slow probe would hide all others.
-    scales: { y: { distr: 3, range: (_, least, most) => [powerBelow(least), powerAbove(most)] } },
+    scales: {
+      x: { range: (_, first, last) => [Math.min(first ?? last, last - LEAST_SPAN_S), last] },
+      y: { distr: 3, range: (_, least, most) => [powerBelow(least), powerAbove(most)] },
+    },
     axes: [
       { stroke: dim, grid: { show: false }, ticks: grid, font, values: (_, ticks) => ticks.map(clock(utc)) },
       {

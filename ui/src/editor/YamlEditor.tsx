@@ -36,7 +36,7 @@ export default function YamlEditor({ text, label, onChange, schema, findings, go
       extensions: [
         common(label),
         locked ? readOnly() : editing(),
-        autocompletion({ override: [completions(schema)] }),
+        autocompletion({ override: [completions(schema)], icons: false }),
         help(schema),
         lintGutter(),
         keymap.of([...completionKeymap, ...lintKeymap]),

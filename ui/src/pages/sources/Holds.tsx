@@ -31,9 +31,9 @@ export function Holds({ holds }: { holds: Hold[] }) {
                 are held
               </Text>
               <Text size="sm">
-                {hold.largest - hold.left} of {hold.largest} vanished at once,{" "}
-                <When ms={hold.since_unix_ms} />; {hold.left} are left. They stay published until they
-                register again, or the last of them passes <When ms={hold.ends_unix_ms} />.
+                There were {hold.largest} and, all at once, <When ms={hold.since_unix_ms} />, only {hold.left}
+                . Those that are held stay published until they register again; the last of them goes{" "}
+                <When ms={hold.ends_unix_ms} />.
               </Text>
               <details>
                 <summary>Which endpoints</summary>
