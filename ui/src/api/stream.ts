@@ -76,7 +76,8 @@ export class ActivityStream {
           cutSince = undefined;
         });
       } catch (error) {
-        why = error instanceof Error ? error.message : String(error);
+        // Browsers tell in words of their own that nobody answers.
+        why = error instanceof TypeError ? "Tower cannot be reached" : String(error);
       }
       if (stopped.aborted) return;
       cutSince ??= Date.now();
