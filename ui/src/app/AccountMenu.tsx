@@ -1,6 +1,6 @@
 import { Badge, Button, Menu, Text, useMantineColorScheme } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { Check, Keyboard, LogOut, Monitor, Moon, Sun, User } from "lucide-react";
+import { Keyboard, LogOut, User } from "lucide-react";
 import { problemOf } from "../api/problem";
 import { signOut, whoami } from "../api/session";
 import { announce } from "../lib/announce";
@@ -8,9 +8,9 @@ import { useUtc } from "../lib/preferences";
 import { When } from "../parts/When";
 
 const SCHEMES = [
-  { value: "light", label: "Light", Icon: Sun },
-  { value: "dark", label: "Dark", Icon: Moon },
-  { value: "auto", label: "As the system", Icon: Monitor },
+  { value: "light", label: "Light" },
+  { value: "dark", label: "Dark" },
+  { value: "auto", label: "As the system" },
 ] as const;
 
 /** Who one is and what one may do, how things look, and the way out. */
@@ -20,7 +20,6 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const [utc, setUtc] = useUtc();
   if (!who) return null;
-  const tick = (on: boolean) => (on ? <Check size={14} aria-hidden /> : undefined);
   const leave = async () => {
     try {
       await signOut(who.csrf);
@@ -60,28 +59,20 @@ export function AccountMenu({ onHelp }: { onHelp: () => void }) {
           <Text size="xs">Tower {who.tower}</Text>
         </Menu.Label>
         <Menu.Divider />
-        {SCHEMES.map(({ value, label, Icon }) => (
-          <Menu.Item
-            key={value}
-            role="menuitemradio"
-            aria-checked={colorScheme === value}
-            leftSection={<Icon size={14} aria-hidden />}
-            rightSection={tick(colorScheme === value)}
-            onClick={() => setColorScheme(value)}
-          >
-            {label}
-          </Menu.Item>
-        ))}
-        <Menu.Divider />
-        <Menu.Item
-          role="menuitemcheckbox"
-          aria-checked={utc}
-          rightSection={tick(utc)}
-          closeMenuOnClick={false}
-          onClick={() => setUtc(!utc)}
+        <Menu.RadioGroup
+          value={colorScheme}
+          onChange={(value) => setColorScheme(value as (typeof SCHEMES)[number]["value"])}
         >
+          {SCHEMES.map(({ value, label }) => (
+            <Menu.RadioItem key={value} value={value}>
+              {label}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
+        <Menu.Divider />
+        <Menu.CheckboxItem value="utc" checked={utc} onChange={() => setUtc(!utc)}>
           Times in UTC
-        </Menu.Item>
+        </Menu.CheckboxItem>
         <Menu.Item leftSection={<Keyboard size={14} aria-hidden />} onClick={onHelp}>
           Keys
         </Menu.Item>

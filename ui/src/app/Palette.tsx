@@ -1,3 +1,4 @@
+import { Modal } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { createSpotlight, Spotlight } from "@mantine/spotlight";
 import { useInfiniteQuery } from "@tanstack/react-query";
@@ -44,6 +45,7 @@ export function Palette() {
       scrollable
       maxHeight={420}
     >
+      <Modal.Title className="visually-hidden">Find a service, a host, a page</Modal.Title>
       <Spotlight.Search
         placeholder="A service, a host, a page …"
         aria-label="A service, a host, a page"

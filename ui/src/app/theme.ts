@@ -1,4 +1,4 @@
-import { Anchor, Badge, Button, createTheme, Paper, Table, Tooltip } from "@mantine/core";
+import { Anchor, Badge, Button, createTheme, Menu, Paper, Table, Tooltip } from "@mantine/core";
 
 /** Dense, with few colours: colour is for states. */
 export const theme = createTheme({
@@ -21,6 +21,7 @@ export const theme = createTheme({
     Anchor: Anchor.extend({ defaultProps: { inherit: true } }),
     Badge: Badge.extend({ defaultProps: { variant: "light", tt: "none", fw: 500, radius: "sm" } }),
     Button: Button.extend({ defaultProps: { size: "xs" } }),
+    Menu: Menu.extend({ defaultProps: { withInitialFocusPlaceholder: false } }),
     Paper: Paper.extend({ defaultProps: { withBorder: true, p: "md" } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: 6, horizontalSpacing: "sm" } }),
     Tooltip: Tooltip.extend({

@@ -37,6 +37,7 @@ pub struct ListQuery {
     /// Only those of this zone.
     zone: Option<String>,
     /// Only those with this label, as `KEY=VALUE`.
+    #[param(pattern = "=")]
     label: Option<String>,
     /// Only those on which this runs: a service, or `SERVICE/CLUSTER`.
     workload: Option<String>,

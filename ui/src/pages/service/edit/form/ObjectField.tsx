@@ -72,7 +72,7 @@ function AddMenu({ path, shape, there }: { path: Path; shape: Shape; there: stri
   if (locked || missing.length === 0) return null;
   const where = path.length > 2 ? ` to ${path.at(-1)}` : "";
   return (
-    <Menu position="bottom-start" width={380}>
+    <Menu position="bottom-start" width={380} menuItemTabIndex={0}>
       <Menu.Target>
         <Button
           variant="subtle"
