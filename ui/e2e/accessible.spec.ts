@@ -1,7 +1,7 @@
 import AxeBuilder from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
 import { document, type Stand } from "./stand";
-import { expect, test } from "./test";
+import { expect, settled, test } from "./test";
 
 /** Every page, with something on it. */
 const PAGES: [string, string][] = [
@@ -52,27 +52,23 @@ for (const colorScheme of ["light", "dark"] as const) {
       await test.step(name, async () => {
         await page.goto(path);
         await expect(page.locator("html")).toHaveAttribute("data-mantine-color-scheme", colorScheme);
-        await expect(
-          page
-            .getByRole("main")
-            .or(page.getByRole("heading", { level: 1 }))
-            .first(),
-        ).toBeVisible();
-        await expect(page.getByRole("status", { name: "Loading" })).toHaveCount(0);
-        await page.waitForLoadState("load");
+        await settled(page);
         await check(page);
       });
     }
     await test.step("dialogs and menus", async () => {
       await page.goto("/services/lamp");
       await page.getByRole("button", { name: "Roll back …" }).click();
-      await expect(page.getByRole("dialog")).toBeVisible();
+      const dialog = page.getByRole("dialog");
+      await expect(dialog.getByLabel("Reason")).toBeFocused();
       await check(page);
       await page.keyboard.press("Escape");
+      await expect(dialog).toBeHidden();
       await page.keyboard.press("Control+k");
       await expect(page.getByRole("dialog")).toBeVisible();
       await check(page);
       await page.keyboard.press("Escape");
+      await expect(dialog).toBeHidden();
       await page.getByRole("button", { name: /^admin/ }).click();
       await expect(page.getByRole("menu")).toBeVisible();
       await check(page);

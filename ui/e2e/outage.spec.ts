@@ -1,5 +1,5 @@
 import { document } from "./stand";
-import { expect, live, test } from "./test";
+import { expect, live, requestTime, test } from "./test";
 
 test.afterEach(async ({ stand }) => {
   await stand.order({ do: "proxy", fault: "pass" });
@@ -45,9 +45,7 @@ test("Tower restarts under the page: no one signs in again, and what they were w
   const page = await signedIn(await stand.token("rita", ["owner"], ["reef"]));
   await page.goto("/services/reef/callers");
   await live(page);
-  const request = page
-    .getByRole("group", { name: "spec.callers.routes[0].timeouts", exact: true })
-    .getByLabel("request");
+  const request = requestTime(page);
   await request.fill("6s");
   await stand.order({ do: "kill_tower" });
   await expect(page.getByText("Stale: the live updates are cut")).toBeVisible();

@@ -130,11 +130,17 @@ spec:
 `;
 }
 
-/** Asks until it is so. */
+/** Asks until it is so; what cannot be asked yet is not so yet. */
 export async function until(what: string, ask: () => Promise<boolean>, patienceMs = 30_000) {
   const deadline = Date.now() + patienceMs;
-  while (!(await ask())) {
-    if (Date.now() > deadline) throw new Error(`not within ${patienceMs} ms: ${what}`);
+  for (;;) {
+    let why = "it is not so";
+    try {
+      if (await ask()) return;
+    } catch (error) {
+      why = String(error);
+    }
+    if (Date.now() > deadline) throw new Error(`not within ${patienceMs} ms: ${what}: ${why}`);
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }

@@ -1,4 +1,4 @@
-import { test as base, expect, type Page } from "@playwright/test";
+import { test as base, expect, type Locator, type Page } from "@playwright/test";
 import { Stand } from "./stand";
 
 export { expect };
@@ -55,4 +55,19 @@ export async function signIn(page: Page, token: string) {
 /** The page follows what happens. */
 export async function live(page: Page) {
   await expect(page.getByRole("button", { name: "Live updates: Live" })).toBeVisible();
+}
+
+/** A field with one value in the form of a document, by where it is. */
+export function field(page: Page, path: string): Locator {
+  const [, frame, name] = /^(.*)\.(\w+)$/.exec(path) as unknown as [string, string, string];
+  return page.getByRole("group", { name: frame, exact: true }).getByRole("textbox", { name, exact: true });
+}
+
+/** The time of requests in the documents of these tests. */
+export const requestTime = (page: Page) => field(page, "spec.callers.routes[0].timeouts.request");
+
+/** Nothing of the page is on its way any more. */
+export async function settled(page: Page) {
+  await expect(page.getByRole("heading", { level: 1 })).toBeVisible();
+  await expect(page.getByText("Asking Tower …")).toHaveCount(0);
 }

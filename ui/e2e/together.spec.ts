@@ -1,5 +1,5 @@
 import { document, until } from "./stand";
-import { expect, live, test } from "./test";
+import { expect, live, requestTime, test } from "./test";
 
 test("of two people who edit at once, the second is told what the first did, and loses nothing", async ({
   stand,
@@ -10,21 +10,19 @@ test("of two people who edit at once, the second is told what the first did, and
     await signedIn(await stand.token("anna", ["owner"], ["cart"])),
     await signedIn(await stand.token("bert", ["owner"], ["cart"])),
   ];
-  const request = (page: typeof anna) =>
-    page.getByRole("group", { name: "spec.callers.routes[0].timeouts", exact: true }).getByLabel("request");
   for (const page of [anna, bert]) {
     await page.goto("/services/cart/callers");
     await live(page);
   }
-  await request(anna).fill("3s");
-  await request(bert).fill("7s");
+  await requestTime(anna).fill("3s");
+  await requestTime(bert).fill("7s");
   await bert.getByRole("link", { name: "Review the difference" }).click();
   await bert.getByLabel("Reason").fill("slow shelves");
   await bert.getByRole("button", { name: "Upload as a version" }).click();
   await expect(bert).toHaveURL(/versions\/2\/activate/);
 
   await expect(anna.getByText("Somebody uploaded cart@2 while you were editing.")).toBeVisible();
-  await expect(request(anna)).toHaveValue("3s");
+  await expect(requestTime(anna)).toHaveValue("3s");
   await anna.getByRole("link", { name: "Review the difference" }).click();
   const upload = anna.getByRole("button", { name: "Upload as a version" });
   await expect(upload).toHaveAttribute("aria-disabled", "true");
@@ -45,10 +43,7 @@ test("a draft that was overtaken unseen is refused by Tower, and the page says b
   // What others do does not reach this page any more.
   await page.getByRole("button", { name: "Live updates: Live" }).click();
   await page.route("**/api/v1/services/desk", (route) => route.abort());
-  await page
-    .getByRole("group", { name: "spec.callers.routes[0].timeouts", exact: true })
-    .getByLabel("request")
-    .fill("4s");
+  await requestTime(page).fill("4s");
   await stand.ask("POST", "/services/desk/versions?reason=behind%20your%20back", document("desk", "9s"));
   await page.getByRole("link", { name: "Review the difference" }).click();
   await page.getByRole("button", { name: "Upload as a version" }).click();
@@ -61,9 +56,7 @@ test("leaving a draft behind is asked about", async ({ stand, signedIn }) => {
   await stand.service("bell");
   const page = await signedIn(await stand.token("bea", ["owner"], ["bell"]));
   await page.goto("/services/bell/callers");
-  const field = page
-    .getByRole("group", { name: "spec.callers.routes[0].timeouts", exact: true })
-    .getByLabel("request");
+  const field = requestTime(page);
   await field.fill("5s");
   await page.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Activity" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Stay" }).click();
