@@ -4480,10 +4480,7 @@ export interface operations {
     sign_in: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Requests with the same key are one: the second is answered as the first was */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
@@ -4526,10 +4523,7 @@ export interface operations {
     sign_out: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description Requests with the same key are one: the second is answered as the first was */
-                "Idempotency-Key"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };
