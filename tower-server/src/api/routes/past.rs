@@ -17,13 +17,16 @@ use crate::{
         AppState,
         caller::unreadable,
         error::Refused,
-        extract::{Path, Query},
+        extract::{Path, Query, bounded},
     },
     registry::{
         replay::{At, ReplayError},
         service::Activation,
     },
 };
+
+/// No time and no index is larger: as much as the description says.
+const MAX: u64 = i64::MAX as u64;
 
 /// When; now if nothing is given.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -38,6 +41,9 @@ pub struct WhenQuery {
 
 impl WhenQuery {
     fn at(&self) -> Result<At, Refused> {
+        for (field, value) in [("at_unix_ms", self.at_unix_ms), ("at_index", self.at_index)] {
+            bounded(field, value, 0..=MAX)?;
+        }
         match (self.at_unix_ms, self.at_index) {
             (None, None) => Ok(At::Index(u64::MAX)),
             (Some(time_ms), None) => Ok(At::Time(time_ms)),
