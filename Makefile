@@ -19,7 +19,8 @@ help: ## Show this list
 		| awk '{ printf "  make %-12s", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
 
 demo: ## Tower, a Beacon, Envoy and two upstreams on this machine (ZOOKEEPER=1: with ZooKeeper)
-	scripts/setup cc rust envoy $(if $(WITH_ZOOKEEPER),zookeeper)
+	scripts/setup cc rust envoy node $(if $(WITH_ZOOKEEPER),zookeeper)
+	scripts/build-ui
 	cargo build --workspace
 	$(TARGET_DIR)/debug/demo $(if $(WITH_ZOOKEEPER),--zookeeper)
 
@@ -30,8 +31,10 @@ test: ## All that CI checks: format, lints, licences, and every test
 	$(DENY) check licenses bans sources
 	@$(DENY) check advisories || echo 'advisories: not clean, or the database is out of reach (not fatal)' >&2
 	scripts/check-deploy
+	scripts/build-ui
 	cargo build --workspace
 	cargo test --workspace
+	scripts/test-ui
 
 check-long: ## The same tests with many more rounds: soaks, fuzzing and long randomised runs
 	scripts/setup
@@ -44,7 +47,8 @@ bench: ## A short form of all benchmarks, with optimised binaries: writes docs/B
 	$(TARGET_DIR)/release/tower-bench all --document docs/BENCHMARKS.md
 
 build: ## Build everything
-	scripts/setup cc rust
+	scripts/setup cc rust node
+	scripts/build-ui
 	cargo build --workspace
 
 fmt: ## Format the code

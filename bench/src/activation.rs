@@ -51,7 +51,9 @@ pub async fn run(report: &mut Report, activations: usize) -> Result<()> {
 /// A Tower, and a caller through an Envoy that it serves. The service [`SERVICE`] has an upstream.
 #[derive(Debug)]
 pub struct Subject<'a> {
+    /// It.
     pub tower: &'a Tower,
+    /// Calls the service.
     pub caller: Caller<'a>,
     /// What the next release says.
     pub next: usize,

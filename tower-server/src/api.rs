@@ -4,6 +4,7 @@
 //! - [`routes`]: the handlers
 //! - [`error`], [`extract`], [`conditions`], [`page`]: what all of them need
 //! - [`told`]: from Tower's parts to the words of the API, which are in [`tower_common::api`]
+//! - [`ui`]: the web UI; [`headers`]: what browsers are told with every answer
 //! - `front`: the page for a first look; `serving`: which services Beacons are sent
 //!
 //! Who may do what is not decided here: see [`auth`](crate::auth).
@@ -17,6 +18,7 @@ pub mod error;
 pub mod extract;
 pub mod fallback;
 mod front;
+pub mod headers;
 pub mod history;
 pub mod openapi;
 pub mod page;
@@ -25,6 +27,7 @@ pub mod routes;
 mod serving;
 pub mod stream;
 pub mod told;
+pub mod ui;
 
 use std::{sync::Arc, time::Duration};
 
@@ -88,6 +91,7 @@ pub fn configure(config: &mut web::ServiceConfig) {
     config.service(
         web::scope("")
             .wrap(from_fn(gate::pass))
+            .wrap(from_fn(headers::pass))
             .configure(openapi::register)
             .default_service(web::to(fallback::nothing_here)),
     );

@@ -2,11 +2,13 @@
 //! Envoys made of it.
 //!
 //! - [`Fleet`]: takes in what Beacons say
+//! - [`tally`]: how a host is as a whole
 //! - [`standing`]: who has what he should have, who has not, and why
 //! - [`driver`]: sends activations from step to step by that
 
 pub mod driver;
 pub mod standing;
+pub mod tally;
 #[cfg(test)]
 mod testing;
 
@@ -20,6 +22,7 @@ use tower_common::{
 };
 use tower_proto::v1;
 
+use self::tally::Tally;
 use crate::registry::prepare::Hosts;
 
 /// A host that has been silent for longer is forgotten.
@@ -55,6 +58,8 @@ pub struct Host {
     pub clients: Vec<v1::ClientReport>,
     /// What it last reported to hold, by service.
     pub releases: BTreeMap<String, HeldSince>,
+    /// How much of that is how far.
+    pub tally: Tally,
 }
 
 /// What a host holds of a service.
@@ -84,6 +89,7 @@ impl Fleet {
             host.stream = Some(stream);
             host.since_unix_ms = now;
             host.revision = 0;
+            host.tally = Tally::default();
         });
     }
 
@@ -97,11 +103,18 @@ impl Fleet {
             host.revision = report.revision;
             host.clients.clone_from(&report.clients);
             for held in &report.releases {
+                if held.state() == v1::held_release::State::Unspecified {
+                    host.releases.remove(&held.service);
+                    continue;
+                }
                 let before = host.releases.get(&held.service);
                 let same = before.filter(|it| it.held.release == held.release && it.held.state == held.state);
                 let since_unix_ms = same.map_or(now, |before| before.since_unix_ms);
                 let held = HeldSince { held: held.clone(), since_unix_ms, stream };
                 host.releases.insert(held.held.service.clone(), held);
+            }
+            if !report.releases.is_empty() {
+                host.tally = Tally::of(host);
             }
         });
     }

@@ -155,4 +155,29 @@ pub struct WhoAmI {
     pub address: String,
     /// The version of Tower.
     pub tower: String,
+    /// In a session: what requests that change something have to carry as [`CSRF`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub csrf: Option<String>,
+}
+
+/// The header by which a session's requests are told from those that another site makes in the same browser.
+pub const CSRF: &str = "X-Tower-CSRF";
+
+/// The cookie of a session.
+pub const SESSION_COOKIE: &str = "tower_session";
+
+/// `POST /session`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SignIn {
+    /// A token, as its bearer got it.
+    #[cfg_attr(feature = "openapi", schema(max_length = 200))]
+    pub token: String,
+}
+
+impl fmt::Debug for SignIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SignIn").finish_non_exhaustive()
+    }
 }

@@ -42,6 +42,7 @@ pub struct Resource {
     pub version: String,
     /// The length of its body in bytes.
     pub bytes: u64,
-    /// The message, as JSON.
-    pub resource: Value,
+    /// The message, as JSON, unless an index was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<Value>,
 }

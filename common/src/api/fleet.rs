@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::activation::Rejection;
+use super::{activation::Rejection, source::Refusal};
 
 /// `GET /hosts`: a page, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +12,10 @@ use super::activation::Rejection;
 pub struct HostList {
     /// The hosts.
     pub hosts: Vec<Host>,
+    /// How many there are in all pages.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub total: u64,
     /// The cursor of the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -42,6 +46,13 @@ pub struct Host {
     pub seen_unix_ms: Option<u64>,
     /// How many xDS clients its Beacon has.
     pub clients: u64,
+    /// How it is as a whole.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub state: HostState,
+    /// What is refused, if something is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
     /// How many of the services with an assignment it has as they should be, accepted by its Envoys.
     pub accepted: u64,
     /// How many it has not.
@@ -49,6 +60,105 @@ pub struct Host {
     /// The latest state of each type at each of its xDS clients, if that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub types: Option<Vec<ClientType>>,
+}
+
+/// How a host is as a whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum HostState {
+    /// Its Envoys have accepted everything that they should have.
+    OnTarget,
+    /// Something is on its way to it, or its Beacon has not said yet what it has.
+    Lagging,
+    /// An Envoy refuses something, or cannot take it, and keeps what it had.
+    Rejected,
+    /// It has everything, and no Envoy that could accept it.
+    NoEnvoy,
+    /// Its Beacon is not connected.
+    #[default]
+    Silent,
+}
+
+/// `GET /fleet`: how all hosts are, and those that have something in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Fleet {
+    /// All hosts.
+    pub hosts: HostCounts,
+    /// By zone.
+    pub zones: HostGroups,
+    /// By what runs on them: `service`, or `service/cluster`.
+    pub workloads: HostGroups,
+    /// By the value of each label.
+    pub labels: BTreeMap<String, HostGroups>,
+    /// Beacons that could not connect, the latest first.
+    pub refused: Vec<Refusal>,
+}
+
+/// Hosts that have something in common, by its name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HostGroups {
+    /// The groups.
+    pub groups: Vec<HostGroup>,
+    /// How many groups there are besides: the largest ones are told, and those in which something is wrong.
+    pub left_out: u64,
+}
+
+/// Hosts that have something in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HostGroup {
+    /// What they have in common; empty for hosts that say nothing about it.
+    pub name: String,
+    /// How they are.
+    pub hosts: HostCounts,
+}
+
+/// How many hosts are how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct HostCounts {
+    /// All of them.
+    pub total: u64,
+    /// Those whose Envoys have accepted everything.
+    pub on_target: u64,
+    /// Those to which something is on its way.
+    pub lagging: u64,
+    /// Those where an Envoy refuses something.
+    pub rejected: u64,
+    /// Those that have no Envoy.
+    pub no_envoy: u64,
+    /// Those whose Beacon is not connected.
+    pub silent: u64,
+}
+
+/// `GET /latency`: how long what this Tower sends took until Beacons had applied it, by the heartbeats of the last
+/// hour, the oldest first. They take the way of any change, from the source on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Latency {
+    /// How often a probe is sent.
+    pub interval_ms: u64,
+    /// The probes.
+    pub probes: Vec<ProbeOutcome>,
+}
+
+/// What became of a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ProbeOutcome {
+    /// When it was sent.
+    pub sent_unix_ms: u64,
+    /// How many Beacons have told that they have applied it.
+    pub beacons: u64,
+    /// How long half of them took, at most.
+    pub p50_ms: f64,
+    /// How long 99 of 100 took, at most.
+    pub p99_ms: f64,
+    /// How long the last one took.
+    pub max_ms: f64,
 }
 
 /// `GET /hosts/{host}`.
@@ -74,6 +184,12 @@ pub struct Held {
     /// The release that it should hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
+    /// The number of the version in the release that it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// The number of the version in the release that it should hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_version: Option<u64>,
     /// What its Envoys made of it.
     pub state: HeldState,
     /// In words, if there is something to say.
@@ -114,27 +230,6 @@ pub struct Active {
     /// The newest activation that had begun, if any is on record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activation: Option<String>,
-}
-
-/// `GET /propagation`: how soon what is published is in force on hosts, by the last minute's heartbeats, which
-/// take the way of any change, from the source on; over all Beacons of this Tower.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Propagation {
-    /// How many times a Beacon has reported a heartbeat. Of none there are no quantiles.
-    pub reports: u64,
-    /// The median, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p50_ms: Option<f64>,
-    /// Nine of ten took no longer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p90_ms: Option<f64>,
-    /// All but one in a hundred.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p99_ms: Option<f64>,
-    /// The last of all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_ms: Option<f64>,
 }
 
 /// What became of a release at a host.

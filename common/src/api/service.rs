@@ -29,6 +29,10 @@ pub struct Services {
     pub unknown: Vec<String>,
     /// The services.
     pub services: Vec<Service>,
+    /// How many there are in all pages.
+    #[serde(default)]
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub total: u64,
     /// The cursor of the next page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -46,6 +50,25 @@ pub enum Sort {
     Endpoints,
     /// What was changed last first; never is last.
     Changed,
+}
+
+/// Services of which something is so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Filter {
+    /// A version is active.
+    Active,
+    /// The version that was uploaded last is not active.
+    Waiting,
+    /// An activation is under way.
+    Progressing,
+    /// It has no document.
+    NoDocument,
+    /// It has no endpoints.
+    NoEndpoints,
+    /// Beacons are not sent it, or it has no host name.
+    NotServed,
 }
 
 /// A service in a few words: it is discovered, has documents, or both.

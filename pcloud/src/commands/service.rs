@@ -38,7 +38,8 @@ pub(super) async fn run(shell: &Shell<'_>, command: &cli::Service) -> Result<(),
 
 async fn list(shell: &Shell<'_>, listing: &Listing) -> Result<(), Failure> {
     let query: Vec<(&str, String)> = listing.search.iter().map(|search| ("search", search.clone())).collect();
-    let mut all = Services { serve: Serve::All, unknown: Vec::new(), services: Vec::new(), next: None };
+    let mut all =
+        Services { serve: Serve::All, unknown: Vec::new(), services: Vec::new(), total: 0, next: None };
     pages(&shell.client, "/services", &query, listing.limit, |page: Services| {
         let items = page.services.len();
         all.services.extend(page.services);

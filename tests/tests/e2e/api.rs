@@ -5,6 +5,7 @@ mod access;
 mod certificates;
 mod conditions;
 mod described;
+mod sessions;
 mod stream;
 
 use anyhow::{Context, Result, ensure};

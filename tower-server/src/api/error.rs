@@ -11,13 +11,19 @@ use tower_common::api::{
     problem::{Applied, MEDIA_TYPE},
 };
 
-use crate::sources::{AdoptError, OperatorError};
+use super::headers;
+use crate::{
+    auth::session,
+    sources::{AdoptError, OperatorError},
+};
 
 /// What a handler answers if it does not do what it was asked for.
 #[derive(Debug, Clone)]
 pub struct Refused {
     problem: Box<Problem>,
     allow: Option<String>,
+    /// The session that was presented is none, or is over.
+    ends_session: bool,
 }
 
 impl Refused {
@@ -45,7 +51,14 @@ impl Refused {
 
     /// The path takes these methods.
     pub(super) fn wrong_method(detail: String, allow: String) -> Self {
-        Self { problem: Box::new(Problem::new(Code::MethodNotAllowed, detail)), allow: Some(allow) }
+        Self { allow: Some(allow), ..Self::new(Code::MethodNotAllowed, detail) }
+    }
+
+    /// The browser need not present its session again.
+    #[must_use]
+    pub fn ending_session(mut self) -> Self {
+        self.ends_session = true;
+        self
     }
 
     /// What is told.
@@ -63,7 +76,7 @@ impl Refused {
 
 impl From<Problem> for Refused {
     fn from(problem: Problem) -> Self {
-        Self { problem: Box::new(problem), allow: None }
+        Self { problem: Box::new(problem), allow: None, ends_session: false }
     }
 }
 
@@ -99,14 +112,19 @@ impl ResponseError for Refused {
 
     fn error_response(&self) -> HttpResponse {
         let mut response = HttpResponseBuilder::new(self.status_code());
-        response.content_type(MEDIA_TYPE).insert_header((header::CACHE_CONTROL, "no-store"));
+        response.content_type(MEDIA_TYPE);
         if self.problem.code == Code::Unauthenticated {
             response.insert_header((header::WWW_AUTHENTICATE, "Bearer realm=\"tower\""));
         }
         if let Some(allow) = &self.allow {
             response.insert_header((header::ALLOW, allow.as_str()));
         }
+        if self.ends_session {
+            response.cookie(session::no_cookie());
+        }
         // What can be serialized once, here as there, can be serialized always.
-        response.body(serde_json::to_vec(&self.problem).unwrap_or_default())
+        let mut response = response.body(serde_json::to_vec(&self.problem).unwrap_or_default());
+        headers::harden(response.headers_mut());
+        response
     }
 }

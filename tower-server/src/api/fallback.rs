@@ -1,11 +1,12 @@
-//! What no route takes: a path that there is not, or a method that its path does not take.
+//! What no route takes: a page of the UI, a path that there is not, or a method that its path does not take.
 
-use actix_web::{HttpRequest, dev::ResourceDef};
+use actix_web::{HttpRequest, HttpResponse, dev::ResourceDef};
 use std::sync::LazyLock;
 
 use super::{
     error::Refused,
     openapi::{self, DOCUMENT},
+    ui,
 };
 
 /// Each path with the methods that it takes.
@@ -19,7 +20,10 @@ static PATHS: LazyLock<Vec<(ResourceDef, Vec<&'static str>)>> = LazyLock::new(||
 });
 
 /// The answer.
-pub async fn nothing_here(request: HttpRequest) -> Result<&'static str, Refused> {
+pub async fn nothing_here(request: HttpRequest) -> Result<HttpResponse, Refused> {
+    if let Some(page) = ui::answer(&request) {
+        return Ok(page);
+    }
     let (method, path) = (request.method(), request.path());
     let methods: Vec<&str> = PATHS
         .iter()

@@ -25,6 +25,7 @@ pub(super) struct Contents<'a> {
     pub(super) sources: Vec<SourceReport>,
     pub(super) beacons: &'a Beacons,
     pub(super) tls: Option<TlsStatus>,
+    pub(super) ui: bool,
 }
 
 /// The page.
@@ -35,7 +36,7 @@ pub(super) fn render(contents: &Contents<'_>) -> String {
 }
 
 fn write_page(page: &mut String, contents: &Contents<'_>) -> std::fmt::Result {
-    let Contents { store, serving, warn_services, sources, beacons, tls } = contents;
+    let Contents { store, serving, warn_services, sources, beacons, tls, ui } = contents;
     let complete = if store.complete { "complete" } else { "NOT COMPLETE: a source is still loading" };
     writeln!(page, "Tower {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(page, "\nstore     revision {}, {} resources, {complete}", store.revision, store.resources)?;
@@ -81,6 +82,12 @@ fn write_page(page: &mut String, contents: &Contents<'_>) -> std::fmt::Result {
     }
     if let Some(tls) = tls {
         writeln!(page, "\ntls       {tls}")?;
+    }
+    if !ui {
+        writeln!(
+            page,
+            "\nui        not in this Tower: run scripts/build-ui, and build it again (needs Node)"
+        )?;
     }
     writeln!(
         page,

@@ -4,14 +4,18 @@
 use std::sync::LazyLock;
 
 use actix_web::{HttpResponse, get, web};
-use tower_common::api::{IDEMPOTENCY_KEY, Problem, problem::MEDIA_TYPE};
+use tower_common::api::{
+    IDEMPOTENCY_KEY, Problem,
+    access::{CSRF, SESSION_COOKIE},
+    problem::MEDIA_TYPE,
+};
 use utoipa::{
     Modify, OpenApi, PartialSchema, ToSchema,
     openapi::{
         self, ContentBuilder, PathItem, Ref, RefOr, Required, ResponseBuilder, Schema, SecurityRequirement,
         path::{Operation, Parameter, ParameterBuilder, ParameterIn},
         schema::{ObjectBuilder, SchemaType, Type},
-        security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
+        security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
     },
 };
 
@@ -22,6 +26,9 @@ const BEARER: &str = "token";
 
 /// The security scheme of client certificates.
 const CERTIFICATE: &str = "certificate";
+
+/// The security scheme of sessions.
+const SESSION: &str = "session";
 
 /// Under which all routes are that need a credential, unless they are open.
 pub const PREFIX: &str = tower_common::api::PREFIX;
@@ -53,7 +60,7 @@ routes! {
     },
     plan::{plan_activation},
     config::{host_config},
-    fleet::{list_hosts, get_host, list_lacking, propagation},
+    fleet::{get_fleet, get_latency, list_hosts, get_host, list_lacking},
     past::{host_active},
     schema::{service_schema},
     parts::{
@@ -62,6 +69,7 @@ routes! {
     },
     activity::{stream_activity, list_activity, get_activity},
     log::{log_status},
+    session::{sign_in, sign_out},
     tokens::{whoami, list_tokens, issue_token, revoke_token},
     sources::{list_sources, list_holds, list_quarantines, list_beacons, release_hold, adopt_source},
 }
@@ -113,12 +121,17 @@ impl Modify for Manners {
             CERTIFICATE,
             SecurityScheme::MutualTls { description, deprecated: None, extensions: None },
         );
+        let description =
+            format!("From POST {PREFIX}/session; requests that change something need {CSRF}, too");
+        let cookie = ApiKeyValue::with_description(SESSION_COOKIE, &description);
+        components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
         let none: [String; 0] = [];
         document.security = Some(vec![
             SecurityRequirement::new(BEARER, none.clone()),
-            SecurityRequirement::new(CERTIFICATE, none),
+            SecurityRequirement::new(CERTIFICATE, none.clone()),
+            SecurityRequirement::new(SESSION, none),
         ]);
-        for item in document.paths.paths.values_mut() {
+        for (path, item) in &mut document.paths.paths {
             for operation in
                 [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().flatten()
             {
@@ -126,7 +139,10 @@ impl Modify for Manners {
             }
             let writes = [&mut item.put, &mut item.post, &mut item.delete];
             for operation in writes.into_iter().flatten() {
-                operation.parameters.get_or_insert_default().push(idempotency_key().into());
+                // Sessions are not in the log, which is what knows keys.
+                if path != &format!("{PREFIX}/session") {
+                    operation.parameters.get_or_insert_default().push(idempotency_key().into());
+                }
                 may_fail(operation);
             }
             item.get.iter_mut().for_each(may_fail);

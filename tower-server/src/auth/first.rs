@@ -81,6 +81,7 @@ pub async fn ensure(registry: &Registry, data_dir: &Path) -> Result<(), FirstTok
         roles: vec![Role::Admin.as_str().to_owned()],
         services: Vec::new(),
         expires_ms: 0,
+        session_key: secret.session_key().to_vec().into(),
     };
     let actor = v1::Actor { name: TOWER.to_owned(), credential: TOWER.to_owned(), address: String::new() };
     let reason = "nobody could issue a token".to_owned();

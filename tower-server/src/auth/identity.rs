@@ -1,14 +1,17 @@
 //! From what a request presents to who it is. Pure: tokens and time are arguments.
 
 use actix_web::{HttpRequest, http::header};
-use tower_common::api::{Code, Problem, access::Role};
+use tower_common::api::{
+    Code, Problem,
+    access::{Role, SESSION_COOKIE},
+};
 use tower_proto::v1;
 
-use super::{connection::CertificateNames, token::Secret};
+use super::{connection::CertificateNames, session::Session, token::Secret};
 use crate::{api::error::Refused, escape::escape, registry::permission::CERTIFICATE};
 
 /// What to do about a missing or bad credential.
-const HOW: &str = "send \"Authorization: Bearer TOKEN\"; an admin issues tokens, and the first one of a new log is \
+const HOW: &str = "sign in, or send \"Authorization: Bearer TOKEN\"; an admin issues tokens, and the first one of a new log is \
                    in admin.token in a Tower's data folder";
 
 /// Somebody who was let in.
@@ -26,6 +29,8 @@ pub struct Principal {
     pub expires_ms: Option<u64>,
     /// From where.
     pub address: String,
+    /// The session in which they are, if they are in one.
+    pub session: Option<Session>,
 }
 
 /// What a request presents.
@@ -33,6 +38,8 @@ pub struct Principal {
 pub struct Presented {
     /// A token, or something else in its place.
     pub bearer: Option<Result<Secret, &'static str>>,
+    /// A session, or something else in its place.
+    pub session: Option<Result<Session, &'static str>>,
     /// Names in the client certificate.
     pub certificate: Vec<String>,
     /// From where.
@@ -76,13 +83,16 @@ impl Presented {
                 _ => Err("it has to be \"Bearer\" and a token"),
             }
         });
+        let session = request
+            .cookie(SESSION_COOKIE)
+            .map(|cookie| Session::parse(cookie.value()).ok_or("the cookie of the session is none of Tower"));
         let certificate = request.conn_data::<CertificateNames>().map(|names| names.0.clone());
         let address = request.peer_addr().map_or_else(|| "unknown".to_owned(), |address| address.to_string());
-        Self { bearer, certificate: certificate.unwrap_or_default(), address }
+        Self { bearer, session, certificate: certificate.unwrap_or_default(), address }
     }
 
-    /// Who it is, at this time in milliseconds since 1970. A token goes before a certificate: who presents one
-    /// that is not good is refused, whatever the certificate.
+    /// Who it is, at this time in milliseconds since 1970. A token goes before a session, and that before a
+    /// certificate: who presents one that is not good is refused, whatever else there is.
     ///
     /// # Errors
     /// If it is nobody.
@@ -94,9 +104,11 @@ impl Presented {
         let refuse = |detail: String| -> Refused {
             Problem::new(Code::Unauthenticated, detail).field("Authorization").next(HOW).into()
         };
-        let (credential, issued) = match &self.bearer {
-            Some(Err(fault)) => return Err(refuse((*fault).to_owned())),
-            Some(Ok(secret)) => {
+        let over = |detail: String| refuse(detail).ending_session();
+        let session = self.session.as_ref().filter(|_| self.bearer.is_none());
+        let (credential, issued) = match (&self.bearer, session) {
+            (Some(Err(fault)), _) => return Err(refuse((*fault).to_owned())),
+            (Some(Ok(secret)), _) => {
                 let found = known(secret.id())?;
                 let hash = found.as_ref().map(|found: &Known| &found.issued.hash[..]);
                 let good = secret.has_hash(hash);
@@ -105,8 +117,22 @@ impl Presented {
                 };
                 (secret.id().to_owned(), usable(found, now_ms).map_err(refuse)?)
             }
-            None if self.certificate.is_empty() => return Err(refuse("there is no credential".to_owned())),
-            None => {
+            (None, Some(Err(fault))) => return Err(over((*fault).to_owned())),
+            (None, Some(Ok(session))) => {
+                let found = known(session.token())?;
+                let Some(found) = found.filter(|found| session.is_signed_for(&found.issued.session_key))
+                else {
+                    return Err(over("there is no such session".to_owned()));
+                };
+                if session.until_ms() <= now_ms {
+                    return Err(over("the session is over".to_owned()));
+                }
+                (session.token().to_owned(), usable(found, now_ms).map_err(over)?)
+            }
+            (None, None) if self.certificate.is_empty() => {
+                return Err(refuse("there is no credential".to_owned()));
+            }
+            (None, None) => {
                 let mut faults = Vec::new();
                 let mut found = None;
                 for name in &self.certificate {
@@ -124,19 +150,27 @@ impl Presented {
                 found.ok_or_else(|| refuse(detail()))?
             }
         };
+        let session = session.and_then(|session| session.clone().ok());
+        let until_ms = session.as_ref().map(Session::until_ms);
+        let expires_ms = Some(issued.expires_ms).filter(|expires| *expires != 0);
         Ok(Principal {
             // A role of a newer Tower is nothing here.
             roles: issued.roles.iter().filter_map(|role| role.parse().ok()).collect(),
             name: issued.name,
             credential,
             services: issued.services,
-            expires_ms: Some(issued.expires_ms).filter(|expires| *expires != 0),
+            expires_ms: expires_ms.into_iter().chain(until_ms).min(),
             address: self.address.clone(),
+            session,
         })
     }
 }
 
-fn usable(found: Known, now_ms: u64) -> Result<v1::TokenIssued, String> {
+/// Whether it can be used at this time.
+///
+/// # Errors
+/// If not, and why.
+pub fn usable(found: Known, now_ms: u64) -> Result<v1::TokenIssued, String> {
     let Known { issued, revoked } = found;
     if revoked {
         return Err(format!("the credential {} was revoked", issued.id));
@@ -167,6 +201,7 @@ mod tests {
                 roles: vec!["owner".to_owned(), "emperor".to_owned()],
                 services: vec!["web".to_owned()],
                 expires_ms,
+                ..Default::default()
             };
             self.0.insert(id.to_owned(), (issued, revoked));
         }
@@ -181,6 +216,10 @@ mod tests {
                 refused.problem().detail.clone()
             })
         }
+    }
+
+    fn in_session(session: &Session) -> Presented {
+        Presented { session: Some(Ok(session.clone())), ..Default::default() }
     }
 
     fn bearer(secret: &Secret) -> Presented {
@@ -206,6 +245,34 @@ mod tests {
         assert!(log.identify(&bearer(&secret), 1).unwrap_err().contains("no such token"));
         log.issue(secret.id(), &secret.hash(), 0, true);
         assert!(log.identify(&bearer(&secret), 1).unwrap_err().contains("revoked"));
+    }
+
+    #[test]
+    fn a_session_is_its_token_s_bearer_until_it_or_the_token_ends() {
+        let (secret, other) = (Secret::generate().unwrap(), Secret::generate().unwrap());
+        let mut log = Log::default();
+        let issue = |log: &mut Log, key: &Secret, expires_ms, revoked| {
+            log.issue(secret.id(), &secret.hash(), expires_ms, revoked);
+            log.0.get_mut(secret.id()).unwrap().0.session_key = key.session_key().to_vec().into();
+        };
+        let session = Session::open(&secret, 0, None);
+        let until = session.until_ms();
+        assert!(log.identify(&in_session(&session), 1).unwrap_err().contains("no such session"));
+        issue(&mut log, &secret, 0, false);
+        let principal = log.identify(&in_session(&session), until - 1).unwrap();
+        assert_eq!((&*principal.credential, principal.expires_ms), (secret.id(), Some(until)));
+        assert_eq!(principal.session, Some(session.clone()));
+        assert!(log.identify(&in_session(&session), until).unwrap_err().contains("session is over"));
+        // Whoever presents a token is its bearer, in a session or not.
+        let both = Presented { session: Some(Ok(session.clone())), ..bearer(&secret) };
+        assert_eq!(log.identify(&both, until).unwrap().session, None);
+        issue(&mut log, &secret, 100, false);
+        assert_eq!(log.identify(&in_session(&session), 99).unwrap().expires_ms, Some(100));
+        assert!(log.identify(&in_session(&session), 100).unwrap_err().contains("expired"));
+        issue(&mut log, &secret, 0, true);
+        assert!(log.identify(&in_session(&session), 1).unwrap_err().contains("revoked"));
+        issue(&mut log, &other, 0, false);
+        assert!(log.identify(&in_session(&session), 1).unwrap_err().contains("no such session"));
     }
 
     #[test]

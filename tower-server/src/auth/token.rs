@@ -3,6 +3,7 @@
 use std::fmt;
 
 use rand::{TryRngCore, rngs::OsRng};
+use ring::signature::{Ed25519KeyPair, KeyPair};
 
 /// How a token begins.
 const PREFIX: &str = "tower_";
@@ -12,6 +13,9 @@ const ID_BYTES: usize = 8;
 
 /// Bytes of a secret, in hexadecimal in the token.
 const SECRET_BYTES: usize = 32;
+
+/// What the key that signs sessions is made for.
+const SIGNING: &str = "tower 2026-12-01 signing key of a token";
 
 /// A token in full. Shown once, to whoever asked for it; never logged.
 #[derive(Clone, PartialEq, Eq)]
@@ -35,7 +39,7 @@ impl Secret {
     /// Reads a token; nothing, if it does not look like one.
     pub fn parse(text: &str) -> Option<Self> {
         let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
-        let id = (id.len() == 2 * ID_BYTES && id.bytes().all(is_hex)).then(|| id.to_owned())?;
+        let id = is_id(id).then(|| id.to_owned())?;
         let secret = blake3::Hash::from_hex(Some(secret).filter(|text| text.bytes().all(is_hex))?).ok()?;
         Some(Self { id, secret: *secret.as_bytes() })
     }
@@ -59,6 +63,22 @@ impl Secret {
         equal & known.is_some()
     }
 
+    /// The public key with which what it signs is checked.
+    pub fn session_key(&self) -> [u8; 32] {
+        self.signer().public_key().as_ref().try_into().expect("Ed25519 has keys of 32 bytes")
+    }
+
+    /// The signature of this message.
+    pub fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.signer().sign(message).as_ref().try_into().expect("Ed25519 has signatures of 64 bytes")
+    }
+
+    /// Made of the secret, and telling nothing about it.
+    fn signer(&self) -> Ed25519KeyPair {
+        let seed = blake3::derive_key(SIGNING, &self.secret);
+        Ed25519KeyPair::from_seed_unchecked(&seed).expect("any 32 bytes are a seed")
+    }
+
     /// The token, for its bearer.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}_{}", self.id, hex(&self.secret))
@@ -73,6 +93,11 @@ impl fmt::Debug for Secret {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether this looks like the id of a token.
+pub fn is_id(text: &str) -> bool {
+    text.len() == 2 * ID_BYTES && text.bytes().all(is_hex)
 }
 
 fn is_hex(byte: u8) -> bool {

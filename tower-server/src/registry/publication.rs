@@ -114,7 +114,7 @@ impl Publication {
                 .find(|record| record.made.as_ref().is_some_and(|made| made.release == release));
             let index = index.and_then(|record| record.stamp.as_ref()).map_or(0, |stamp| stamp.index);
             let parts = match bundles.get(release) {
-                Some(Ok(bytes)) => self.decode(name, release, index, bytes),
+                Some(Ok(bytes)) => parts(&self.scope, name, release, index, bytes),
                 Some(Err(problem)) => Err(problem.clone()),
                 None => Err("its bundle was not read".to_owned()),
             };
@@ -136,25 +136,6 @@ impl Publication {
             }
         }
         Ok(new)
-    }
-
-    fn decode(&self, name: &str, release: &str, index: u64, bytes: &Bytes) -> Result<Vec<Resource>, String> {
-        let bundle = v1::Bundle::decode(&bytes[..]).map_err(|error| format!("its bundle: {error}"))?;
-        let part = |part: v1::bundle::Part| {
-            let key = ResourceKey {
-                scope: self.scope.as_str().into(),
-                kind: part.kind,
-                service: name.into(),
-                name: format!("{release}/{}", part.name).into(),
-            };
-            let resource = Resource::new(key, Origin { source: SOURCE.into(), index }, part.body);
-            let bytes = resource.encoded().len();
-            if bytes > MAX_RESOURCE_BYTES {
-                return Err(format!("{} has {bytes} bytes, more than {MAX_RESOURCE_BYTES}", resource.key()));
-            }
-            Ok(resource)
-        };
-        bundle.parts.into_iter().map(part).collect()
     }
 
     fn replace(
@@ -186,8 +167,7 @@ impl Publication {
         }
         let key = ResourceKey::new(&self.scope, v1::Kind::Assignment, name, "");
         held.assignment = assignment.map(|assignment| {
-            let origin = Origin { source: SOURCE.into(), index: service.etag };
-            let resource = Resource::new(key.clone(), origin, assignment.encode_to_vec().into());
+            let resource = assigning(&self.scope, name, service.etag, assignment);
             transaction.upserts.push(resource.clone());
             (assignment.clone(), resource)
         });
@@ -234,6 +214,41 @@ impl Publication {
     pub fn assignment(&self, name: &str) -> Option<&v1::Assignment> {
         self.services.get(name)?.assignment.as_ref().map(|(assignment, _)| assignment)
     }
+}
+
+/// The parts of a release of a service, as they are published.
+///
+/// # Errors
+/// If these bytes are no bundle, or one whose parts are too large.
+pub fn parts(
+    scope: &str,
+    name: &str,
+    release: &str,
+    index: u64,
+    bundle: &Bytes,
+) -> Result<Vec<Resource>, String> {
+    let bundle = v1::Bundle::decode(&bundle[..]).map_err(|error| format!("its bundle: {error}"))?;
+    let part = |part: v1::bundle::Part| {
+        let key = ResourceKey {
+            scope: scope.into(),
+            kind: part.kind,
+            service: name.into(),
+            name: format!("{release}/{}", part.name).into(),
+        };
+        let resource = Resource::new(key, Origin { source: SOURCE.into(), index }, part.body);
+        let bytes = resource.encoded().len();
+        if bytes > MAX_RESOURCE_BYTES {
+            return Err(format!("{} has {bytes} bytes, more than {MAX_RESOURCE_BYTES}", resource.key()));
+        }
+        Ok(resource)
+    };
+    bundle.parts.into_iter().map(part).collect()
+}
+
+/// An assignment of a service, as it is published.
+pub fn assigning(scope: &str, name: &str, index: u64, assignment: &v1::Assignment) -> Resource {
+    let key = ResourceKey::new(scope, v1::Kind::Assignment, name, "");
+    Resource::new(key, Origin { source: SOURCE.into(), index }, assignment.encode_to_vec().into())
 }
 
 #[cfg(test)]

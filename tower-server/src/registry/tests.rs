@@ -52,6 +52,7 @@ impl World {
                 roles: vec![role.into()],
                 services: services.collect(),
                 expires_ms: 0,
+                ..Default::default()
             };
             let by = if id == "admin" { TOWER } else { "admin" };
             world.run(by, Command::IssueToken(IssueToken { issued })).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use prost::Message;
-use tower_proto::v1;
+use tower_proto::v1::{self, held_release::State};
 
 use super::ONE_ERROR_BYTES;
 use crate::xds::clients::ReleaseStatus;
@@ -21,15 +21,20 @@ pub(super) struct Releases {
 }
 
 impl Releases {
-    /// Takes in how releases are now. Of a service without an assignment nothing is reported.
+    /// Takes in how releases are now. Of a service without an assignment any more it is reported that it has no
+    /// state, if it had one.
     pub(super) fn update(&mut self, now: &[ReleaseStatus]) {
+        let mut gone = BTreeMap::new();
         let reported = now.iter().map(|status| {
             let mut held = status.to_proto();
             held.error.truncate(held.error.floor_char_boundary(ONE_ERROR_BYTES));
             (held.service.clone(), held)
         });
         self.now = reported.collect();
-        self.reported.retain(|service, _| self.now.contains_key(service));
+        for service in self.reported.keys().filter(|service| !self.now.contains_key(*service)) {
+            gone.insert(service.clone(), v1::HeldRelease { service: service.clone(), ..Default::default() });
+        }
+        self.now.extend(gone);
     }
 
     /// What differs from what was reported, as far as it fits into a report.
@@ -57,7 +62,14 @@ impl Releases {
 
     /// Notes what was reported.
     pub(super) fn sent(&mut self, news: Vec<v1::HeldRelease>) {
-        self.reported.extend(news.into_iter().map(|held| (held.service.clone(), held)));
+        for held in news {
+            if held.state() == State::Unspecified {
+                self.now.remove(&held.service);
+                self.reported.remove(&held.service);
+            } else {
+                self.reported.insert(held.service.clone(), held);
+            }
+        }
     }
 }
 
@@ -90,10 +102,13 @@ mod tests {
         releases.update(&[status("a", ReleaseState::Accepted, ""), both[1].clone()]);
         let news = releases.news();
         assert_eq!((news.len(), news[0].service.as_str()), (1, "a"));
-        assert_eq!(news[0].state(), v1::held_release::State::Accepted);
+        assert_eq!(news[0].state(), State::Accepted);
         releases.sent(news);
-        // One that is gone, and comes back as it was, is news.
+        // One that is gone is news, once, and so is one that comes back as it was.
         releases.update(&both[1..]);
+        let news = releases.news();
+        assert_eq!((news.len(), news[0].service.as_str(), news[0].state()), (1, "a", State::Unspecified));
+        releases.sent(news);
         assert!(releases.news().is_empty());
         releases.update(&[status("a", ReleaseState::Accepted, ""), both[1].clone()]);
         assert_eq!(releases.news().len(), 1);

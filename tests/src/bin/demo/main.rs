@@ -135,6 +135,7 @@ async fn show(options: &Options) -> Result<()> {
     println!("  pcloud traffic set {SERVICE} stable=90 canary=10 --reason 'a try' --wait");
     println!("  pcloud rollback {SERVICE} --reason 'seen enough' --wait");
     println!("\nLook around:");
+    println!("  Tower's page     http://{}/  (sign in with what is in that admin.token)", tower.http());
     println!("  Tower's sources  http://{}/api/v1/sources", tower.http());
     println!("  Tower's metrics  http://{}/metrics", tower.http());
     println!("  Beacon's admin   http://{}/", beacon.admin());

@@ -45,6 +45,14 @@ impl Caller {
 
     /// The status and the body of the answer.
     async fn ask(&self, request: &str, headers: &str, body: &str) -> Result<(u16, Value)> {
+        let answer = self.exchange(request, headers, body).await?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("no head")?;
+        let status = head.split(' ').nth(1).context("no status")?.parse()?;
+        Ok((status, serde_json::from_str(body).with_context(|| body.to_owned())?))
+    }
+
+    /// The whole answer.
+    async fn exchange(&self, request: &str, headers: &str, body: &str) -> Result<String> {
         let tcp = TcpStream::connect((TOWER, self.port)).await?;
         let mut stream =
             TlsConnector::from(self.config.clone()).connect(ServerName::try_from(TOWER)?, tcp).await?;
@@ -56,9 +64,7 @@ impl Caller {
         stream.write_all(text.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
-        let (head, body) = answer.split_once("\r\n\r\n").context("no head")?;
-        let status = head.split(' ').nth(1).context("no status")?.parse()?;
-        Ok((status, serde_json::from_str(body).with_context(|| body.to_owned())?))
+        Ok(answer)
     }
 }
 
@@ -91,6 +97,11 @@ async fn a_certificate_may_what_its_name_may_and_one_without_a_role_nothing() ->
     assert!(status == 401 && detail.contains("ops.example: it has no role"), "{answer}");
     // A token goes before a certificate, and needs none.
     assert_eq!(ops.ask("GET /api/v1/whoami", &token, "").await?.1["name"], "admin");
+
+    // What came by TLS goes by TLS alone.
+    let secret = json!({ "token": tower.admin_token().context("no token")? }).to_string();
+    let session = nobody.exchange("POST /api/v1/session", "", &secret).await?;
+    assert!(session.contains("; HttpOnly; SameSite=Strict; Secure; Path=/"), "{session}");
 
     let grant =
         json!({"name": "operations", "certificate": "ops.example", "roles": ["platform"]}).to_string();

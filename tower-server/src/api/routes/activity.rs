@@ -16,7 +16,7 @@ use crate::{
         page::{Page, decode, encode},
         stream, told,
     },
-    auth::identity::Presented,
+    auth::identity::Principal,
 };
 
 /// Entries that are looked at for a page; what is beyond is on the next.
@@ -164,6 +164,7 @@ pub(crate) async fn get_activity(
 pub(crate) async fn stream_activity(
     state: web::Data<AppState>,
     credentials: web::Data<crate::auth::gate::Credentials>,
+    principal: Principal,
     request: HttpRequest,
     Query(query): Query<StreamQuery>,
 ) -> Result<HttpResponse, Refused> {
@@ -175,8 +176,7 @@ pub(crate) async fn stream_activity(
     let after = last.transpose()?.or(query.after).unwrap_or(newest);
     let filter = stream::Filter { service: query.service, author: query.author, command: None };
     let place = state.streams.enter()?;
-    let presented = Presented::by(&request);
-    let still_known = move || credentials.identify(&presented).is_ok();
+    let still_known = move || credentials.still(&principal);
     let events = stream::events(state.registry.clone(), after, filter, still_known, place);
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")

@@ -10,20 +10,23 @@ use tower_common::{
         config::{HostConfig, Resource, Served},
     },
     audience::NodeFacts,
-    store::Store,
+    store::{Store, Transaction},
     view::{Layer, NodeView, XdsResource, composer::Composer, listener, route},
 };
+use tower_proto::v1;
 use utoipa::IntoParams;
 
-use super::fleet::OfHost;
+use super::fleet::{OfHost, find};
 use crate::{
     api::{
         AppState,
+        caller::unreadable,
         error::Refused,
         extract::{Path, Query},
         told::hex,
     },
     compile::messages::to_json,
+    registry::publication,
     store_actor::CopyStore,
 };
 
@@ -40,6 +43,11 @@ pub struct ConfigQuery {
     what: Option<Served>,
     /// Part of the resource's name.
     search: Option<String>,
+    /// Names, versions and sizes alone.
+    #[serde(default)]
+    index: bool,
+    /// As if this release were assigned to the host, such as one that it has refused.
+    release: Option<String>,
 }
 
 /// What a host's Envoys are served
@@ -52,13 +60,34 @@ pub(crate) async fn host_config(
 ) -> Result<HttpResponse, Refused> {
     let host = state.beacons.fleet().host(&path.host);
     let host = host.ok_or_else(|| Refused::no_such("host", &path.host, "/api/v1/hosts"))?;
+    let supposed = match &query.release {
+        Some(release) => Some(suppose(&state, release).await?),
+        None => None,
+    };
     // All of a large mesh is composed for this: one at a time.
     let _turn = state.costly.lock().await;
-    let store = state.ask_store(CopyStore).await?;
+    let mut store = state.ask_store(CopyStore).await?;
+    if let Some(transaction) = supposed {
+        store.apply(transaction);
+    }
     let (scope, facts) = (state.scope.clone(), host.facts.clone());
     let composed = web::block(move || resources(&scope, facts, &store, &query)).await;
     let resources = composed.map_err(|error| Refused::new(Code::Internal, error.to_string()))??;
     Ok(HttpResponse::Ok().json(HostConfig { host: path.host, resources }))
+}
+
+/// What a store lacks in which a release is assigned to everybody.
+async fn suppose(state: &AppState, release: &str) -> Result<Transaction, Refused> {
+    let folded = state.registry.state();
+    let found = find(&folded, release);
+    let (name, _, made) =
+        found.ok_or_else(|| Refused::no_such("release", release, "/api/v1/services/SERVICE"))?;
+    let bundle = state.registry.body(&made.bundle).await.map_err(|error| unreadable(&error))?;
+    let parts = publication::parts(&state.scope, name, release, folded.index(), &bundle);
+    let mut upserts = parts.map_err(|problem| Refused::new(Code::Internal, problem))?;
+    let assignment = v1::Assignment { default_release: release.to_owned(), ..v1::Assignment::default() };
+    upserts.push(publication::assigning(&state.scope, name, folded.index(), &assignment));
+    Ok(Transaction { upserts, ..Transaction::default() })
 }
 
 fn resources(
@@ -103,14 +132,16 @@ fn resources(
         };
         for resource in resources.iter().filter(named) {
             let name: &Arc<str> = &resource.name;
-            let json = to_json(type_name, &resource.body)
-                .map_err(|error| Refused::new(Code::Internal, format!("{type_name} {name:?}: {error}")))?;
+            let json = || {
+                to_json(type_name, &resource.body)
+                    .map_err(|error| Refused::new(Code::Internal, format!("{type_name} {name:?}: {error}")))
+            };
             found.push(Resource {
                 what,
                 name: name.to_string(),
                 version: hex(&resource.version.0),
                 bytes: resource.body.len() as u64,
-                resource: json,
+                resource: (!query.index).then(json).transpose()?,
             });
         }
     }

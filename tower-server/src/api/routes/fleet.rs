@@ -3,13 +3,13 @@
 use actix_web::{HttpResponse, get, web};
 use serde::Deserialize;
 use tower_common::{
-    api::fleet::{Held, Host, HostDetail, HostList, Lack, Lacking, Propagation},
+    api::fleet::{Fleet, Held, Host, HostDetail, HostList, HostState, Lack, Lacking, Latency},
     view::evaluate,
 };
 use tower_proto::v1;
 use utoipa::IntoParams;
 
-use super::queries::PageQuery;
+use super::{groups, queries::PageQuery};
 use crate::{
     api::{
         AppState,
@@ -18,8 +18,9 @@ use crate::{
         page::Page,
         told::{self, fleet as words, some},
     },
-    fleet::standing::{Counts, HostState, Question, judge},
+    fleet::standing::{self, Counts, Question, judge},
     registry::{Service, State},
+    store_actor::HEARTBEAT_INTERVAL,
 };
 
 /// Which hosts.
@@ -29,6 +30,16 @@ use crate::{
 pub struct ListQuery {
     /// Part of the name, or of the zone's.
     search: Option<String>,
+    /// Only those that are so.
+    #[param(inline)]
+    state: Option<HostState>,
+    /// Only those of this zone.
+    zone: Option<String>,
+    /// Only those with this label, as `KEY=VALUE`.
+    #[param(pattern = "=")]
+    label: Option<String>,
+    /// Only those on which this runs: a service, or `SERVICE/CLUSTER`.
+    workload: Option<String>,
     /// With what is otherwise only told of one host.
     #[param(inline)]
     include: Option<Include>,
@@ -70,17 +81,78 @@ pub(crate) async fn list_hosts(
     state: web::Data<AppState>,
     Query(query): Query<ListQuery>,
 ) -> Result<HttpResponse, Refused> {
-    let search = query.search.as_deref().unwrap_or_default();
-    let hosts = state.beacons.fleet().hosts();
-    let found =
-        hosts.iter().filter(|host| host.facts.id.contains(search) || host.facts.zone.contains(search));
+    let wanted = query.wanted()?;
+    let mut hosts = state.beacons.fleet().hosts();
+    hosts.retain(|host| wanted.takes(host));
+    let total = hosts.len() as u64;
     let told = match query.include {
         Some(Include::Types) => words::host_with_types,
         None => words::host,
     };
     let page = Page { cursor: query.cursor.as_deref(), limit: query.limit };
-    let (hosts, next) = page.of(found.map(|host| told(host)), |host: &Host| host.name.clone())?;
-    Ok(HttpResponse::Ok().json(HostList { hosts, next }))
+    let (hosts, next) = page.of(hosts.iter().map(|host| told(host)), |host: &Host| host.name.clone())?;
+    Ok(HttpResponse::Ok().json(HostList { hosts, total, next }))
+}
+
+/// How all hosts are, and those that have something in common
+#[utoipa::path(tag = "hosts", responses((status = 200, body = Fleet)))]
+#[get("/api/v1/fleet")]
+pub(crate) async fn get_fleet(state: web::Data<AppState>) -> HttpResponse {
+    let refused = state.beacons.refusals().list().into_iter().map(told::sources::refusal).collect();
+    HttpResponse::Ok().json(groups::fleet(&state.beacons.fleet().hosts(), refused))
+}
+
+/// How long what this Tower sends takes until Beacons have applied it
+#[utoipa::path(tag = "hosts", responses((status = 200, body = Latency)))]
+#[get("/api/v1/latency")]
+pub(crate) async fn get_latency(state: web::Data<AppState>) -> HttpResponse {
+    let outcomes = state.beacons.arrivals().outcomes();
+    let interval_ms = u64::try_from(HEARTBEAT_INTERVAL.as_millis()).unwrap_or(u64::MAX);
+    HttpResponse::Ok().json(Latency { interval_ms, probes: outcomes.iter().map(words::probe).collect() })
+}
+
+impl ListQuery {
+    fn wanted(&self) -> Result<Wanted<'_>, Refused> {
+        let label = self.label.as_deref().map(|label| {
+            let parts = label.split_once('=');
+            parts.ok_or_else(|| Refused::malformed("label", "it is written KEY=VALUE".to_owned()))
+        });
+        Ok(Wanted {
+            search: self.search.as_deref().unwrap_or_default().to_lowercase(),
+            state: self.state,
+            zone: self.zone.as_deref(),
+            label: label.transpose()?,
+            workload: self.workload.as_deref(),
+        })
+    }
+}
+
+/// Which hosts a list is of.
+struct Wanted<'a> {
+    search: String,
+    state: Option<HostState>,
+    zone: Option<&'a str>,
+    label: Option<(&'a str, &'a str)>,
+    workload: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    fn takes(&self, host: &crate::fleet::Host) -> bool {
+        let facts = &host.facts;
+        let has = |text: &str| text.to_lowercase().contains(&self.search);
+        // A host that says nothing of a label is in the group without a name.
+        let labelled = |(key, value): (&str, &str)| facts.labels.get(key).map_or("", String::as_str) == value;
+        let runs = |wanted: &str| {
+            words::workloads(host).any(|workload| {
+                workload == wanted || workload.split('/').next().is_some_and(|service| service == wanted)
+            })
+        };
+        (has(&facts.id) || has(&facts.zone))
+            && self.state.is_none_or(|state| state == words::condition(host.condition()))
+            && self.zone.is_none_or(|zone| facts.zone == zone)
+            && self.label.is_none_or(labelled)
+            && self.workload.is_none_or(runs)
+    }
 }
 
 /// A host, what it holds, and what its Envoys made of it
@@ -100,6 +172,8 @@ pub(crate) async fn get_host(
         let standing = judge(&host, question(&state, name, service));
         Held {
             service: name.to_owned(),
+            version: service.version_of(&standing.release),
+            wanted_version: service.version_of(&standing.wanted),
             release: some(&standing.release),
             wanted: some(&standing.wanted),
             state: words::state(standing.state),
@@ -130,7 +204,8 @@ pub(crate) async fn list_lacking(
         evaluate(&service.assignment, &host.facts).is_ok_and(|wanted| wanted == path.release)
     };
     let standings: Vec<_> = hosts.iter().filter(wants).map(|host| judge(host, question)).collect();
-    let lacking = standings.iter().filter(|standing| standing.state != HostState::Accepted).map(words::lack);
+    let lacking =
+        standings.iter().filter(|standing| standing.state != standing::HostState::Accepted).map(words::lack);
     let (lacking, next) = query.page().of(lacking, |lack: &Lack| lack.host.clone())?;
     Ok(HttpResponse::Ok().json(Lacking {
         version: made.version,
@@ -142,21 +217,11 @@ pub(crate) async fn list_lacking(
     }))
 }
 
-/// How soon what is published is in force on hosts
-#[utoipa::path(tag = "hosts", responses((status = 200, body = Propagation)))]
-#[get("/api/v1/propagation")]
-pub(crate) async fn propagation(state: web::Data<AppState>) -> HttpResponse {
-    let quantiles = state.beacons.arrivals().quantiles();
-    HttpResponse::Ok().json(Propagation {
-        reports: quantiles.map_or(0, |known| known.reports as u64),
-        p50_ms: quantiles.map(|known| known.p50),
-        p90_ms: quantiles.map(|known| known.p90),
-        p99_ms: quantiles.map(|known| known.p99),
-        max_ms: quantiles.map(|known| known.most),
-    })
-}
-
-fn find<'a>(folded: &'a State, release: &str) -> Option<(&'a str, &'a Service, &'a v1::ReleaseMade)> {
+/// A release of which the log says something: its service, and what it was made of.
+pub(super) fn find<'a>(
+    folded: &'a State,
+    release: &str,
+) -> Option<(&'a str, &'a Service, &'a v1::ReleaseMade)> {
     let mut services = folded.services();
     services.find_map(|(name, service)| Some((name, &**service, service.release(release)?)))
 }

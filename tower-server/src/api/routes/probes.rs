@@ -1,9 +1,9 @@
 //! For probes, for Prometheus, and for a first look. Open to all.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{HttpRequest, HttpResponse, get, http::header, web};
 use tower_common::{api::Code, telemetry, tls::Reloading};
 
-use crate::api::{AppState, error::Refused, front};
+use crate::api::{AppState, error::Refused, front, ui};
 
 /// Answers as long as the store does
 #[utoipa::path(tag = "about", security(()), responses((status = 200, content_type = "text/plain", body = String)))]
@@ -36,10 +36,20 @@ pub(crate) async fn metrics(state: web::Data<AppState>) -> HttpResponse {
     HttpResponse::Ok().content_type(telemetry::METRICS_CONTENT_TYPE).body(body)
 }
 
-/// What is wrong, in a few lines
-#[utoipa::path(tag = "about", security(()), responses((status = 200, content_type = "text/plain", body = String)))]
+/// The web UI for browsers; for others what is wrong, in a few lines
+#[utoipa::path(
+    tag = "about",
+    security(()),
+    responses((status = 200, content((String = "text/plain"), (String = "text/html")))),
+)]
 #[get("/")]
-pub(crate) async fn front_page(state: web::Data<AppState>) -> Result<HttpResponse, Refused> {
+pub(crate) async fn front_page(
+    state: web::Data<AppState>,
+    request: HttpRequest,
+) -> Result<HttpResponse, Refused> {
+    if let Some(page) = ui::answer(&request) {
+        return Ok(page);
+    }
     let page = front::render(&front::Contents {
         store: state.describe_store().await?,
         serving: state.serving().await?,
@@ -47,6 +57,8 @@ pub(crate) async fn front_page(state: web::Data<AppState>) -> Result<HttpRespons
         sources: state.describe_sources().await,
         beacons: &state.beacons,
         tls: state.tls.as_ref().map(Reloading::status),
+        ui: ui::is_there(),
     });
-    Ok(HttpResponse::Ok().content_type("text/plain; charset=utf-8").body(page))
+    let vary = (header::VARY, "Accept");
+    Ok(HttpResponse::Ok().content_type("text/plain; charset=utf-8").insert_header(vary).body(page))
 }

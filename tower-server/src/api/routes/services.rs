@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tower_common::{
     api::{
         problem::Finding,
-        service::{Effective, Endpoints, Service, ServiceDetail, Services, Sort},
+        service::{Effective, Endpoints, Filter, Service, ServiceDetail, Services, Sort},
     },
     document,
 };
@@ -42,6 +42,11 @@ const MAX_VERSIONS: usize = 20;
 pub struct ListQuery {
     /// Part of the name, or of the owner's.
     search: Option<String>,
+    /// Only those of this owner.
+    owner: Option<String>,
+    /// Only those of which this is so.
+    #[param(inline)]
+    filter: Option<Filter>,
     /// The order.
     #[serde(default)]
     #[param(inline)]
@@ -87,6 +92,13 @@ pub(crate) async fn list_services(
             service.name.to_lowercase().contains(&search) || owner.to_lowercase().contains(&search)
         });
     }
+    if let Some(owner) = &query.owner {
+        services.retain(|service| service.owner.as_ref() == Some(owner));
+    }
+    if let Some(filter) = query.filter {
+        services.retain(|service| is_so(service, filter));
+    }
+    let total = services.len() as u64;
     let page = Page { cursor: query.cursor.as_deref(), limit: query.limit };
     let key = |service: &Service| {
         let number = match query.sort {
@@ -98,7 +110,18 @@ pub(crate) async fn list_services(
     };
     services.sort_by_cached_key(key);
     let (services, next) = page.of(services.into_iter(), key)?;
-    Ok(HttpResponse::Ok().json(Services { serve, unknown, services, next }))
+    Ok(HttpResponse::Ok().json(Services { serve, unknown, services, total, next }))
+}
+
+fn is_so(service: &Service, filter: Filter) -> bool {
+    match filter {
+        Filter::Active => service.active.is_some(),
+        Filter::Waiting => service.latest_version > service.active.as_ref().map(|active| active.version),
+        Filter::Progressing => service.activation.is_some(),
+        Filter::NoDocument => service.latest_version.is_none(),
+        Filter::NoEndpoints => service.endpoints == 0,
+        Filter::NotServed => !service.served || service.refused.is_some(),
+    }
 }
 
 /// What is known of a service

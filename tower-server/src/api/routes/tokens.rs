@@ -46,15 +46,7 @@ const MAX_TTL_SECONDS: u64 = 315_360_000;
 #[utoipa::path(tag = "access", responses((status = 200, body = WhoAmI)))]
 #[get("/api/v1/whoami")]
 pub(crate) async fn whoami(principal: Principal) -> HttpResponse {
-    HttpResponse::Ok().json(WhoAmI {
-        name: principal.name,
-        credential: principal.credential,
-        roles: principal.roles,
-        services: principal.services,
-        expires_unix_ms: principal.expires_ms,
-        address: principal.address,
-        tower: env!("CARGO_PKG_VERSION").to_owned(),
-    })
+    HttpResponse::Ok().json(told::tokens::whoami(principal))
 }
 
 /// Tokens that are not revoked
@@ -114,6 +106,7 @@ pub(crate) async fn issue_token(
         roles: body.roles.iter().map(|role| role.word().to_owned()).collect(),
         services: body.services,
         expires_ms: expires_ms.unwrap_or(0),
+        session_key: secret.as_ref().map(|secret| secret.session_key().to_vec()).unwrap_or_default().into(),
     };
     let mut id = issued.id.clone();
     let done = caller.submit(&state.registry, reason, Command::IssueToken(IssueToken { issued })).await?;

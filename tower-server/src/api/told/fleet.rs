@@ -1,38 +1,73 @@
 //! Hosts, and how far they are.
 
+use std::time::Duration;
+
 use tower_common::api::{
     activation::Progress,
-    fleet::{ClientType, HeldState, Host, Lack, TypeState},
+    fleet::{self as told, ClientType, HeldState, Host, Lack, TypeState},
 };
-use tower_proto::v1::{self, held_release::State};
+use tower_proto::v1;
 
 use super::activations::rejection;
-use crate::fleet::{
-    self,
-    standing::{Counts, HostStanding, HostState},
+use crate::{
+    fanout::arrivals::Outcome,
+    fleet::{
+        self,
+        standing::{Counts, HostStanding, HostState},
+        tally::{Condition, Tally},
+    },
 };
 
 /// A host.
 pub fn host(host: &fleet::Host) -> Host {
     let connected = host.stream.is_some();
-    let held = || host.releases.values().filter(|held| Some(held.stream) == host.stream);
-    let accepted = held().filter(|held| held.held.state() == State::Accepted).count();
-    let workload = |workload: &tower_common::audience::Workload| match workload.cluster.as_str() {
-        "" => workload.service.clone(),
-        cluster => format!("{}/{cluster}", workload.service),
-    };
+    let Tally { services, accepted, .. } = host.tally;
+    let (services, accepted) = if connected { (services, accepted) } else { (0, 0) };
     Host {
         name: host.facts.id.clone(),
         connected,
         zone: host.facts.zone.clone(),
         labels: host.facts.labels.clone(),
-        workloads: host.facts.workloads.iter().map(workload).collect(),
+        workloads: workloads(host).collect(),
         build: host.build.clone(),
         seen_unix_ms: super::time(host.seen_unix_ms),
         clients: if connected { host.clients.len() as u64 } else { 0 },
-        accepted: accepted as u64,
-        lacking: (held().count() - accepted) as u64,
+        state: condition(host.condition()),
+        trouble: host.trouble(),
+        accepted: u64::from(accepted),
+        lacking: u64::from(services - accepted),
         types: None,
+    }
+}
+
+/// What runs on a host: `service`, or `service/cluster`.
+pub fn workloads(host: &fleet::Host) -> impl Iterator<Item = String> {
+    host.facts.workloads.iter().map(|workload| match workload.cluster.as_str() {
+        "" => workload.service.clone(),
+        cluster => format!("{}/{cluster}", workload.service),
+    })
+}
+
+/// How a host is as a whole.
+pub fn condition(condition: Condition) -> told::HostState {
+    match condition {
+        Condition::OnTarget => told::HostState::OnTarget,
+        Condition::Lagging => told::HostState::Lagging,
+        Condition::Rejected => told::HostState::Rejected,
+        Condition::NoEnvoy => told::HostState::NoEnvoy,
+        Condition::Silent => told::HostState::Silent,
+    }
+}
+
+/// What became of a heartbeat.
+pub fn probe(outcome: &Outcome) -> told::ProbeOutcome {
+    let millis = |duration: Duration| (duration.as_secs_f64() * 1e5).round() / 100.0;
+    told::ProbeOutcome {
+        sent_unix_ms: outcome.unix_ms,
+        beacons: outcome.beacons,
+        p50_ms: millis(outcome.half),
+        p99_ms: millis(outcome.most),
+        max_ms: millis(outcome.longest),
     }
 }
 

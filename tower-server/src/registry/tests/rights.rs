@@ -140,6 +140,7 @@ fn a_token_that_is_revoked_or_has_expired_may_nothing() {
         roles: vec!["owner".into()],
         services: vec!["web".into()],
         expires_ms: world.now_ms + 10,
+        ..Default::default()
     };
     world.run("admin", Command::IssueToken(IssueToken { issued })).unwrap();
     world.run("eve", about_web().remove(0)).unwrap();
@@ -159,6 +160,7 @@ fn there_is_always_an_admin_or_tower_makes_one() {
             roles: vec!["admin".into()],
             services: Vec::new(),
             expires_ms,
+            ..Default::default()
         };
         Command::IssueToken(IssueToken { issued })
     };
@@ -182,6 +184,7 @@ fn a_certificate_may_what_its_name_was_given() {
             roles: roles.iter().map(|role| (*role).to_owned()).collect(),
             services: vec!["web".into()],
             expires_ms: 0,
+            ..Default::default()
         };
         Command::IssueToken(IssueToken { issued })
     };

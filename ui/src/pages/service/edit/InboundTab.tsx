@@ -1,0 +1,5 @@
+import { EditPage } from "./EditPage";
+
+export function Component() {
+  return <EditPage key="inbound" section="inbound" />;
+}

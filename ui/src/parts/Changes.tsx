@@ -1,0 +1,46 @@
+import { Badge, Table } from "@mantine/core";
+import type { Change } from "../api/types";
+
+interface Props {
+  changes: Change[];
+  /** Who wrote what an owner has in a document, if that is told. */
+  authors?: Record<string, string | undefined>;
+}
+
+/** What two documents differ in, field by field. */
+export function Changes({ changes, authors }: Props) {
+  return (
+    <Table aria-label="Differences">
+      <Table.Thead>
+        <Table.Tr>
+          <Table.Th scope="col">Field</Table.Th>
+          <Table.Th scope="col">Before</Table.Th>
+          <Table.Th scope="col">After</Table.Th>
+          <Table.Th scope="col">Owner</Table.Th>
+          {authors && <Table.Th scope="col">Author</Table.Th>}
+        </Table.Tr>
+      </Table.Thead>
+      <Table.Tbody>
+        {changes.map(({ field, before, after, owner }) => (
+          <Table.Tr key={field}>
+            <Table.Td className="mono break">{field}</Table.Td>
+            <Table.Td>
+              <Value value={before} side="before" />
+            </Table.Td>
+            <Table.Td>
+              <Value value={after} side="after" />
+            </Table.Td>
+            <Table.Td>{owner && <Badge color="gray">{owner}</Badge>}</Table.Td>
+            {authors && <Table.Td>{owner && authors[owner]}</Table.Td>}
+          </Table.Tr>
+        ))}
+      </Table.Tbody>
+    </Table>
+  );
+}
+
+function Value({ value, side }: { value: unknown; side: "before" | "after" }) {
+  if (value === undefined || value === null) return <span className="dim">not there</span>;
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  return <span className={`mono break pre ${side}`}>{text}</span>;
+}
