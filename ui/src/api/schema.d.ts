@@ -950,6 +950,11 @@ export interface components {
         Applied: "no" | "unknown" | "yes";
         /** @description A connected Beacon. */
         Beacon: {
+            /**
+             * Format: int64
+             * @description How long the last heartbeat took that it has reported, from Tower until it was in force there.
+             */
+            arrival_micros?: number | null;
             /** @description Its software version. */
             build: string;
             /**
@@ -1509,8 +1514,8 @@ export interface components {
             version: number;
         };
         /**
-         * @description `GET /latency`: how long what this Tower sends took until Beacons had applied it, by the probes of the last
-         *     hour, the oldest first.
+         * @description `GET /latency`: how long what this Tower sends took until Beacons had applied it, by the heartbeats of the last
+         *     hour, the oldest first. They take the way of any change, from the source on.
          */
         Latency: {
             /**

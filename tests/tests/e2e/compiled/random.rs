@@ -185,7 +185,7 @@ impl Random<'_> {
     fn balancer(&mut self) -> Value {
         match self.one(&["RoundRobin", "LeastRequest", "RingHash", "Maglev", "Random"]) {
             "RingHash" => json!({
-                "type": "RingHash", "minRingSize": self.number(&[1, 1024]), "maxRingSize": self.number(&[1024, 8_388_608]),
+                "type": "RingHash", "minRingSize": self.number(&[1, 1024]), "maxRingSize": self.number(&[1024, 262_144]),
                 "hashPolicy": self.hashes(),
             }),
             "Maglev" => json!({
