@@ -57,7 +57,7 @@ pub const MAX_DOCUMENT_BYTES: usize = 1 << 20;
 pub struct Reason {
     /// For those who read the activity log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(max_length = 500))]
+    #[cfg_attr(feature = "openapi", schema(max_length = 500, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$"))]
     pub reason: Option<String>,
 }
 

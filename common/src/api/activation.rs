@@ -24,7 +24,7 @@ pub struct ActivationRequest {
     pub at_once: bool,
     /// Why, for those who read the activity log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(max_length = 500))]
+    #[cfg_attr(feature = "openapi", schema(max_length = 500, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$"))]
     pub reason: Option<String>,
     /// After how long it is taken back by itself; never if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct RollbackRequest {
     pub to: Option<u64>,
     /// Why, for those who read the activity log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(max_length = 500))]
+    #[cfg_attr(feature = "openapi", schema(max_length = 500, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$"))]
     pub reason: Option<String>,
 }
 
@@ -84,7 +84,7 @@ pub struct TrafficRequest {
     pub at_once: bool,
     /// Why, for those who read the activity log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(max_length = 500))]
+    #[cfg_attr(feature = "openapi", schema(max_length = 500, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$"))]
     pub reason: Option<String>,
     /// After how long it is taken back by itself; never if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

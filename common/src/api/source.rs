@@ -197,7 +197,7 @@ pub struct Adopt {
     pub incarnation: Option<String>,
     /// For those who read the activity log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "openapi", schema(max_length = 500))]
+    #[cfg_attr(feature = "openapi", schema(max_length = 500, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$"))]
     pub reason: Option<String>,
 }
 

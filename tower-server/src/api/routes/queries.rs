@@ -26,7 +26,7 @@ pub struct PageQuery {
 #[into_params(parameter_in = Query)]
 pub struct ReasonQuery {
     /// For those who read the activity log.
-    #[param(max_length = 500)]
+    #[param(max_length = 500, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     pub reason: Option<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct DocumentQuery {
     #[param(max_length = 200)]
     file: Option<String>,
     /// For those who read the activity log.
-    #[param(max_length = 500)]
+    #[param(max_length = 500, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$")]
     pub reason: Option<String>,
 }
 
