@@ -26,6 +26,7 @@ pub mod planning;
 pub mod routes;
 mod serving;
 pub mod stream;
+pub mod suspects;
 pub mod told;
 pub mod ui;
 

@@ -151,6 +151,10 @@ pub struct Activation {
     /// What stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Rejection>,
+    /// If it was rejected: what it would have changed on the host that did, and who last wrote each of these fields.
+    /// Told of one activation, not in lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<super::plan::Change>,
     /// More about how it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,

@@ -88,6 +88,9 @@ pub struct Change {
     /// Who owns the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Who last wrote it, where that is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
 }
 
 /// What happens to connections when a resource changes.

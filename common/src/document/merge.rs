@@ -1,13 +1,13 @@
 //! What the parts of a document amount to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{
     Document, Finding, Owner,
-    owners::FIELDS,
+    owners::{FIELDS, below},
     places::{child, item},
     rules,
 };
@@ -108,6 +108,15 @@ pub fn merge(parts: &Parts<'_>) -> Result<Effective, Vec<Finding>> {
     Ok(Effective { document: Document { spec, ..parts.service.clone() }, provenance })
 }
 
+impl Effective {
+    /// The parts that the field at this path comes from: those of the fields in it, or the one of the field around
+    /// it.
+    pub fn parts_of(&self, path: &str) -> BTreeSet<Part> {
+        let about = |field: &str| below(field, path) || below(path, field);
+        self.provenance.iter().filter(|(field, _)| about(field)).map(|(_, origin)| origin.part).collect()
+    }
+}
+
 impl<'a> Parts<'a> {
     /// A service's own part, and nothing else.
     pub const fn alone(service: &'a Document) -> Self {
@@ -187,7 +196,7 @@ fn overlay(
         }
         (held, value) => {
             *held = value.clone();
-            provenance.retain(|field, _| !super::owners::below(field, path));
+            provenance.retain(|field, _| !below(field, path));
             provenance.insert(path.to_owned(), origin);
         }
     }

@@ -6,8 +6,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use tower_common::api::activation::{
-    Activation, ActivationRequest, Activations, RollbackRequest, Started, State,
+use tower_common::api::{
+    activation::{Activation, ActivationRequest, Activations, RollbackRequest, Started, State},
+    plan::Change,
 };
 use tower_common::clock::unix_millis;
 
@@ -22,6 +23,9 @@ use crate::{
 
 /// How often Tower is asked how it stands.
 const ASK_EVERY: Duration = Duration::from_millis(250);
+
+/// Fields that are named when a release was rejected.
+const MAX_CHANGES: usize = 10;
 
 pub(super) async fn run(shell: &Shell<'_>, command: &cli::Activation) -> Result<(), Failure> {
     match command {
@@ -185,9 +189,10 @@ fn finish(shell: &Shell<'_>, activation: &Activation) -> Result<(), Failure> {
                 )
             });
             let author = &activation.author;
+            let changed = changed(activation);
             Err(Failure::new(
                 Exit::RolledBack,
-                format!("{what} by {author} was taken back: {}", refused.unwrap_or_default()),
+                format!("{what} by {author} was taken back: {}{changed}", refused.unwrap_or_default()),
             )
             .next(format!("pcloud activation get {} -o yaml", activation.id)))
         }
@@ -205,6 +210,19 @@ fn finish(shell: &Shell<'_>, activation: &Activation) -> Result<(), Failure> {
                 .next(format!("pcloud activation list {}", activation.service)))
         }
     }
+}
+
+/// What a release that was rejected would have changed, and whom to talk to about it.
+fn changed(activation: &Activation) -> String {
+    let told = |change: &Change| {
+        let author = change.author.as_deref().map(|author| format!(" by {author}")).unwrap_or_default();
+        format!("\n  changed: {}{author}", change.field)
+    };
+    let mut text: String = activation.changes.iter().take(MAX_CHANGES).map(told).collect();
+    if let Some(more) = activation.changes.len().checked_sub(MAX_CHANGES).filter(|more| *more > 0) {
+        text.push_str(&format!("\n  and {more} more fields"));
+    }
+    text
 }
 
 fn print(shell: &Shell<'_>, activation: &Activation) -> Result<(), Failure> {

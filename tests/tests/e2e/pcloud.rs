@@ -126,6 +126,48 @@ async fn what_is_wrong_is_told_by_place_and_exit_code() -> Result<()> {
     Ok(())
 }
 
+/// What only an Envoy can refuse: it has no such transport socket.
+const PATCH: &str = "\
+apiVersion: tower.mesh/v1
+kind: MeshService
+metadata: {name: web}
+spec:
+  patches:
+  - target: {kind: Cluster, name: web}
+    merge:
+      transportSocket:
+        name: nobody-has-this
+        typedConfig: {'@type': type.googleapis.com/google.protobuf.StringValue, value: x}
+";
+
+#[tokio::test]
+async fn what_an_envoy_refuses_is_told_with_the_field_and_who_wrote_it() -> Result<()> {
+    let world = World::start().await?;
+    let admin = &world.pcloud;
+    admin.ok(&["version", "upload", "-f", "web.yaml"]).await?;
+    admin.ok(&["activate", "web@1", "--wait"]).await?;
+    let create = ["token", "create", "paul", "--role", "platform", "-o", "json"];
+    let issued: serde_json::Value = serde_json::from_str(&admin.ok(&create).await?)?;
+    let paul = Pcloud::with(&world.tower, issued["token"].as_str().map(str::to_owned))?;
+    paul.write("patch.yaml", PATCH)?;
+    paul.ok(&["part", "set", "platform", "web", "-f", "patch.yaml", "--reason", "faster"]).await?;
+    let next = DOCUMENT.replace("  callers:\n", "  callers:\n    connectTimeout: 2s\n");
+    admin.write("next.yaml", &next)?;
+    admin.ok(&["version", "upload", "-f", "next.yaml"]).await?;
+
+    let ran = admin.fails(7, &["activate", "web@2", "--wait"]).await?;
+    for told in [
+        "web@2 by admin was taken back",
+        "refused Cluster",
+        "nobody-has-this",
+        "changed: spec.callers.connectTimeout by admin\n",
+        "changed: spec.patches by paul\n",
+    ] {
+        ensure!(ran.stderr.contains(told), "{told}: {ran:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn differences_and_plans_say_what_would_change_and_where() -> Result<()> {
     let world = World::start().await?;

@@ -16,6 +16,7 @@ pub fn of_documents(before: Option<&Document>, after: Option<&Document>) -> Vec<
         field: change.path,
         before: change.before,
         after: change.after,
+        author: None,
     };
     changes.map(told).collect()
 }
@@ -31,7 +32,13 @@ pub fn of_assignments(before: &[Rule], after: &[Rule]) -> Vec<Change> {
     for audience in audiences(before).union(&audiences(after)) {
         let (before, after) = (has(before, audience), has(after, audience));
         if before != after {
-            changes.push(Change { field: format!("assignment[{audience}]"), before, after, owner: None });
+            changes.push(Change {
+                field: format!("assignment[{audience}]"),
+                before,
+                after,
+                owner: None,
+                author: None,
+            });
         }
     }
     changes

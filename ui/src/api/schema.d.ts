@@ -820,6 +820,11 @@ export interface components {
             audience: string;
             /** @description Who wanted it. */
             author: string;
+            /**
+             * @description If it was rejected: what it would have changed on the host that did, and who last wrote each of these fields.
+             *     Told of one activation, not in lists.
+             */
+            changes?: components["schemas"]["Change"][];
             /** @description More about how it ended. */
             detail?: string | null;
             /**
@@ -997,6 +1002,8 @@ export interface components {
         Change: {
             /** @description What it is; absent if it is there no more. */
             after?: unknown;
+            /** @description Who last wrote it, where that is told. */
+            author?: string | null;
             /** @description What it was; absent if it was not there. */
             before?: unknown;
             /** @description Such as `spec.callers.routes[default].timeouts.request`. */

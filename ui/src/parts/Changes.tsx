@@ -3,12 +3,12 @@ import type { Change } from "../api/types";
 
 interface Props {
   changes: Change[];
-  /** Who wrote what an owner has in a document, if that is told. */
-  authors?: Record<string, string | undefined>;
+  /** Whether who wrote each is told. */
+  authored?: boolean;
 }
 
 /** What two documents differ in, field by field. */
-export function Changes({ changes, authors }: Props) {
+export function Changes({ changes, authored }: Props) {
   return (
     <Table aria-label="Differences">
       <Table.Thead>
@@ -17,11 +17,11 @@ export function Changes({ changes, authors }: Props) {
           <Table.Th scope="col">Before</Table.Th>
           <Table.Th scope="col">After</Table.Th>
           <Table.Th scope="col">Owner</Table.Th>
-          {authors && <Table.Th scope="col">Author</Table.Th>}
+          {authored && <Table.Th scope="col">Author</Table.Th>}
         </Table.Tr>
       </Table.Thead>
       <Table.Tbody>
-        {changes.map(({ field, before, after, owner }) => (
+        {changes.map(({ field, before, after, owner, author }) => (
           <Table.Tr key={field}>
             <Table.Td className="mono break">{field}</Table.Td>
             <Table.Td>
@@ -31,7 +31,7 @@ export function Changes({ changes, authors }: Props) {
               <Value value={after} side="after" />
             </Table.Td>
             <Table.Td>{owner && <Badge color="gray">{owner}</Badge>}</Table.Td>
-            {authors && <Table.Td>{owner && authors[owner]}</Table.Td>}
+            {authored && <Table.Td>{author}</Table.Td>}
           </Table.Tr>
         ))}
       </Table.Tbody>

@@ -67,6 +67,10 @@ async fn what_an_envoy_refuses_reaches_one_host_and_is_taken_back() -> Result<()
     ensure!(text("error").contains("nobody-has-this"), "{told}");
     ensure!(text("resource").contains("web") && text("type_url").contains("Cluster"), "{told}");
     ensure!(told["author"].as_str().is_some_and(|author| !author.is_empty()), "{told}");
+    let changes: Vec<_> = told["changes"].as_array().into_iter().flatten().collect();
+    let [change] = changes.as_slice() else { panic!("{told}") };
+    ensure!(change["field"].as_str().is_some_and(|field| field.starts_with("spec.patches")), "{told}");
+    assert_eq!((&change["owner"], &change["author"]), (&json!("platform"), &told["author"]), "{told}");
     assert_eq!(ended(tower, &neighbour).await["state"], "succeeded", "neighbours are unharmed");
 
     let refusing: Vec<u64> = vec![rejections(&envoys[0]).await?, rejections(&envoys[1]).await?];

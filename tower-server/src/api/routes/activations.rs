@@ -26,6 +26,7 @@ use crate::{
         conditions::etag,
         error::Refused,
         extract::{self, Json, Maybe, Path, Query, bounded},
+        suspects,
         told::{self, fleet as words, some},
     },
     fleet::{
@@ -159,8 +160,12 @@ pub(crate) async fn get_activation(
 ) -> Result<HttpResponse, Refused> {
     let folded = state.registry.state();
     let found = folded.activation(&path.id);
-    let (service, record) = found.ok_or_else(|| no_such_activation(&path.id))?;
-    Ok(HttpResponse::Ok().json(activation(&state, service, record)))
+    let (name, record) = found.ok_or_else(|| no_such_activation(&path.id))?;
+    let mut told = activation(&state, name, record);
+    if let Some(service) = folded.service(name) {
+        told.changes = suspects::of(&state, &folded, name, service, record).await?;
+    }
+    Ok(HttpResponse::Ok().json(told))
 }
 
 /// Take an activation back

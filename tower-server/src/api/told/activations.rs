@@ -40,6 +40,7 @@ pub fn activation(service: &str, record: &v1::ActivationRecord, lacking: Vec<Lac
         hosts: reported(record),
         lacking,
         rejection: ended.and_then(|ended| ended.rejection.as_ref()).map(rejection),
+        changes: Vec::new(),
         detail: ended.and_then(|ended| some(&ended.detail)),
         author: author(&stamp),
         reason: some(&stamp.reason),
