@@ -7,6 +7,7 @@ use tower_common::{clock, tls::TlsStatus};
 use super::serving::Serving;
 use crate::{
     fanout::beacons::Beacons,
+    registry::{LogState, Status},
     sources::{SourceReport, report::HoldReport},
     store_actor::StoreSummary,
 };
@@ -22,6 +23,7 @@ pub(super) struct Contents<'a> {
     pub(super) store: StoreSummary,
     pub(super) serving: Serving,
     pub(super) warn_services: usize,
+    pub(super) log: Status,
     pub(super) sources: Vec<SourceReport>,
     pub(super) beacons: &'a Beacons,
     pub(super) tls: Option<TlsStatus>,
@@ -36,7 +38,7 @@ pub(super) fn render(contents: &Contents<'_>) -> String {
 }
 
 fn write_page(page: &mut String, contents: &Contents<'_>) -> std::fmt::Result {
-    let Contents { store, serving, warn_services, sources, beacons, tls, ui } = contents;
+    let Contents { store, serving, warn_services, log, sources, beacons, tls, ui } = contents;
     let complete = if store.complete { "complete" } else { "NOT COMPLETE: a source is still loading" };
     writeln!(page, "Tower {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(page, "\nstore     revision {}, {} resources, {complete}", store.revision, store.resources)?;
@@ -47,6 +49,7 @@ fn write_page(page: &mut String, contents: &Contents<'_>) -> std::fmt::Result {
         writeln!(page, "          {} resources refused: they are too large; see the log", store.oversized)?;
     }
     write_serving(page, serving, *warn_services)?;
+    write_log(page, log)?;
     for source in sources {
         writeln!(page, "\nsource    {} ({})", source.id, source.url)?;
         write!(page, "          {}", source.state)?;
@@ -110,6 +113,23 @@ fn write_serving(page: &mut String, serving: &Serving, warn_services: usize) -> 
     write_names(page, "watched and NOT SERVED, with their endpoints", watched)?;
     let unknown = serving.unknown.iter().cloned();
     write_names(page, "named by --serve, and not known to any source", unknown)
+}
+
+/// How the event log is, and which services are not published as it says.
+fn write_log(page: &mut String, log: &Status) -> std::fmt::Result {
+    write!(page, "\nlog       read up to entry {}", log.index)?;
+    match log.state {
+        LogState::Live => writeln!(page)?,
+        LogState::Loading if log.reason.is_empty() => writeln!(page, "; NOT READ YET")?,
+        _ => writeln!(page, "; NOT FOLLOWED, and nothing can be changed: {}", log.reason)?,
+    }
+    for (service, problem) in log.problems.iter().take(PROBLEMS) {
+        writeln!(page, "          {service} is NOT PUBLISHED as it says: {problem}")?;
+    }
+    match log.problems.len().checked_sub(PROBLEMS) {
+        Some(more) if more > 0 => writeln!(page, "          and {more} more services"),
+        _ => Ok(()),
+    }
 }
 
 fn write_names(page: &mut String, what: &str, names: impl Iterator<Item = String>) -> std::fmt::Result {

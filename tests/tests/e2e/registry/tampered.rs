@@ -43,6 +43,8 @@ async fn a_changed_entry_is_refused_and_what_was_kept_stands() -> Result<()> {
         Ok(())
     })
     .await;
+    let page = tower.http_get("/").await?.ok()?.body;
+    ensure!(page.contains("NOT FOLLOWED, and nothing can be changed: ") && page.contains("log/0/"), "{page}");
     for service in ["web", "ads"] {
         let told = tower.http_get(&format!("/api/v1/services/{service}/versions")).await?.ok()?.json()?;
         assert_eq!(told["versions"][0]["owner"], format!("{service}-team"), "{told}");

@@ -54,6 +54,7 @@ pub(crate) async fn front_page(
         store: state.describe_store().await?,
         serving: state.serving().await?,
         warn_services: state.warn_services,
+        log: state.registry.status().borrow().clone(),
         sources: state.describe_sources().await,
         beacons: &state.beacons,
         tls: state.tls.as_ref().map(Reloading::status),
