@@ -235,11 +235,25 @@ impl All {
         fanout::run(&mut report, beacons, fanout::USUAL, CHANGES).await?;
         storm::run(&mut report, beacons, Size::default(), Storms::Same).await?;
         self.done(&mut columns, format!("{} Beacons", beacons.beacons), report);
+        if self.most >= 16_000 && allow_files(16_000).is_ok() {
+            let mut report = self.report("tls");
+            fanout::run(&mut report, Beacons { beacons: 16_000, ..beacons }, fanout::USUAL, CHANGES).await?;
+            self.done(&mut columns, "16000 Beacons".to_owned(), report);
+        }
+        let mut report = self.report("churn");
+        let rate = Rate { rate: 1667, seconds: 10 };
+        let of_churn = Beacons { tls: true, ..self.plain(5000) };
+        churn::run(&mut report, of_churn, fanout::USUAL, rate).await?;
+        self.done(&mut columns, format!("{} Beacons, 1667/s", of_churn.beacons), report);
+        let mut report = self.report("slow");
+        let rate = Rate { rate: 500, seconds: 15 };
+        slow::run(&mut report, beacons, fanout::USUAL, beacons.beacons / 8, rate).await?;
+        self.done(&mut columns, format!("an eighth of {} stops reading", beacons.beacons), report);
         self.sections.push(Section {
             title: "Mutual TLS",
-            text: "The fan-out and the first storm by mutual TLS 1.3, without resumption, and as many handshakes with \
-                   a process that does nothing else.",
-            command: "tower-bench tls --beacons 8000".to_owned(),
+            text: "The same by mutual TLS 1.3: the fan-out; the first storm, without resumption, beside as many \
+                   handshakes with a process that does nothing else; changes at a rate; Beacons that do not read.",
+            command: "tower-bench tls --beacons 8000; churn --tls; slow --tls".to_owned(),
             columns,
             charts: Vec::new(),
         });
@@ -351,6 +365,26 @@ impl All {
                 100.0,
                 "ms",
             ),
+            target("the same to 16,000", ("Mutual TLS", "16000", "p99_ms"), 200.0, "ms"),
+            target(
+                "memory for each Beacon by TLS",
+                ("Mutual TLS", "8000", "bytes_per_stream"),
+                25_000.0,
+                "bytes",
+            ),
+            target(
+                "the same while 1,000 of 8,000 do not read",
+                ("Mutual TLS", "an eighth of 8000", "bytes_per_stream_while_stopped"),
+                32_000.0,
+                "bytes",
+            ),
+            target(
+                "1,667 changes a second to 5,000 Beacons by TLS: Tower",
+                ("Mutual TLS", "5000", "tower_cores"),
+                0.7,
+                "cores",
+            ),
+            target("the same, p99", ("Mutual TLS", "5000", "p99_ms"), 100.0, "ms"),
             target(
                 "8,000 Beacons come back by TLS, against bare handshakes",
                 ("Mutual TLS", "8000", "same_unchanged_over_bare_handshakes"),

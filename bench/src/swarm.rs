@@ -102,9 +102,11 @@ impl Swarm {
         self.command(Command::Restore(0, beacons))
     }
 
-    /// What the floor sends counts for this mark.
+    /// What the floor sends counts for this mark, as soon as this returns.
     pub fn floor(&self, mark: usize) -> Result<()> {
-        self.command(Command::Floor(mark))
+        let (answer, obeyed) = mpsc::channel();
+        self.command(Command::Floor(mark, answer))?;
+        obeyed.recv().context("the swarm has ended")
     }
 
     /// Waits until exactly so many Beacons have what their Tower has.

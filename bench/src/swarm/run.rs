@@ -57,8 +57,8 @@ pub(super) enum Command {
     Pause(Range<usize>, bool),
     /// These hold what the first holds.
     Restore(usize, Range<usize>),
-    /// What the floor sends counts for this mark.
-    Floor(usize),
+    /// What the floor sends from now on counts for this mark; tells when that is so.
+    Floor(usize, Sender<()>),
     /// Tells what those hold that are equal to their Tower.
     Audit(Sender<Vec<Held>>),
 }
@@ -198,7 +198,10 @@ impl Loop {
                         slot.beacon.restore(&first.beacon);
                     }
                 }
-                Command::Floor(mark) => self.shared.floor = mark,
+                Command::Floor(mark, answer) => {
+                    self.shared.floor = mark;
+                    let _ = answer.send(());
+                }
                 Command::Audit(answer) => {
                     let _ = answer.send(self.audit());
                 }
