@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Document, Finding,
+    Document, Finding, Owner,
     places::{child, item},
     rules,
 };
@@ -27,6 +27,17 @@ impl Document {
     pub fn canonical(&self) -> Vec<u8> {
         // Fields have the order of the model, and maps are sorted.
         serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// A service's document as text for people: YAML, or the canonical form if YAML would not say the same.
+    pub fn to_text(&self) -> String {
+        let same = |text: &String| {
+            super::parse("", text, Owner::Service).is_ok_and(|parsed| parsed.document.hash() == self.hash())
+        };
+        serde_saphyr::to_string(self)
+            .ok()
+            .filter(same)
+            .unwrap_or_else(|| String::from_utf8_lossy(&self.canonical()).into_owned())
     }
 
     /// The BLAKE3 hash of the canonical form. Comments, order of fields and layout do not change it.
@@ -173,7 +184,7 @@ pub fn set_weights(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Owner, parse};
+    use crate::document::parse;
 
     fn document(spec: &str) -> Document {
         let text =
@@ -195,6 +206,17 @@ mod tests {
         assert_eq!(changed.spec.callers.routes[1], of.spec.callers.routes[1]);
         assert_eq!(changed.spec.callers.routes[0].backend_refs[1].weight, Some(7));
         assert!(set_weights(&of, Some("s"), &weights).is_err());
+    }
+
+    #[test]
+    fn the_text_for_people_says_the_same_in_lines() {
+        let hostile = r#"{callers: {subsets: {a: {v: "yes"}, "null": {"1.0": "0x1f", "~": "- a\n# b\n"}}, routes:
+                          [{name: r, matches: [{path: {type: RegularExpression, value: "/a: #\\d+\"'"}}], timeouts: {request: 1s}}]}}"#;
+        for of in [document(SPLIT), document(hostile), document("{}")] {
+            let text = of.to_text();
+            assert!(text.starts_with("apiVersion: tower.mesh/v1\n"), "{text}");
+            assert_eq!(parse("web.yaml", &text, Owner::Service).unwrap().document, of, "{text}");
+        }
     }
 
     #[test]

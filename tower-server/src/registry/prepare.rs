@@ -114,9 +114,9 @@ impl Preparer {
                     document::set_weights(&draft.parsed.document, traffic.route.as_deref(), &traffic.weights)
                         .map_err(|finding| wrong(&object, vec![*finding], "the weights cannot be set"))?;
                 self.have_endpoints(name, &document, &traffic.weights).await?;
-                let text = String::from_utf8_lossy(&document.canonical()).into_owned();
                 draft.replace(document, &World::unknown())?;
-                let kept = kept(&draft.parsed.document, &text);
+                let document = &draft.parsed.document;
+                let kept = kept(document, &document.to_text());
                 let mut ready = draft.release(0)?;
                 ready.prepared.document = kept.prepared.document;
                 ready.bodies.extend(kept.bodies);
